@@ -1,0 +1,90 @@
+"""What can go wrong between us and the API server, one class per thing a caller may want to catch.
+
+Own classes and not the client library's, because there is no client library on the usual path and because the words
+are kubectl's: who knows kubectl knows what to do. Causes are chained. Making an answer into one of these is
+`failures.py`'s work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.keys import Json
+
+
+class ApiError(GhostError):
+    """The API server refused a request, or could not be asked.
+
+    Attributes:
+        status: the HTTP status, 0 when there was no answer.
+        reason: the server's one word for it (`NotFound`), empty when there was no answer.
+        details: `details` of the server's Status object: kind, name, causes.
+    """
+
+    bare = True
+    """Printed without `error: ` in front, since the sentence says itself that it is one, as kubectl's do."""
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        status: int = 0,
+        reason: str = "",
+        method: str = "",
+        path: str = "",
+        details: Json | None = None,
+    ) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.reason = reason
+        self.method = method
+        self.path = path
+        self.details: dict[str, Any] = details or {}
+
+
+class NotFound(ApiError):
+    """There is no such object, or the server does not know the type."""
+
+
+class AlreadyExists(ApiError):
+    """A create met an object of that name."""
+
+
+class Conflict(ApiError):
+    """The object changed since it was read, or another one has its name now: read again and redo."""
+
+
+class Gone(ApiError):
+    """A resource version or continue token that the server no longer remembers: list again."""
+
+
+class Invalid(ApiError):
+    """The server understood the object and does not accept it."""
+
+
+class Unauthorized(ApiError):
+    """The credentials are not accepted."""
+
+    bare = False
+
+
+class Forbidden(ApiError):
+    """The user is known and may not do this; the hint names the permission that is missing."""
+
+
+class TooManyRequests(ApiError):
+    """The server still asks for patience after the retries of the transport."""
+
+
+class ServerError(ApiError):
+    """A status of 500 or more."""
+
+
+class Unreachable(ApiError):
+    """There was no whole answer: refused, no such host, TLS, connection lost."""
+
+
+class Timeout(Unreachable):
+    """There was no answer in the time allowed."""

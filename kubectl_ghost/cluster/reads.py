@@ -1,0 +1,174 @@
+"""Reading objects. A `Reader` has no way to write, so what is given one provably changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from kubectl_ghost.cluster import codec, requests, watching
+from kubectl_ghost.cluster.errors import Gone, NotFound
+from kubectl_ghost.cluster.requests import Request
+from kubectl_ghost.cluster.resources import Resource
+from kubectl_ghost.cluster.transport import Transport
+from kubectl_ghost.domain.keys import Json
+
+CHUNK: Final = 500
+"""kubectl's page size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a collection held at one resource version, from which a watch can go on."""
+
+    items: list[Json] = field(default_factory=list)
+    resource_version: str = ""
+
+
+class Reader:
+    """Reads over one transport. Safe to use from several threads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._discovered: dict[str, frozenset[str]] = {}
+
+    @property
+    def transport(self) -> Transport:
+        """The way to the server, for what is not about objects (`/version`, `/metrics`)."""
+        return self._transport
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Json:
+        """One object.
+
+        Raises:
+            NotFound: there is none of that name.
+            ApiError: the server refused or could not be asked, as for all methods here.
+        """
+        found: Json = codec.decode(self._ask(requests.get(resource, name, namespace)))
+        return found
+
+    def find(self, resource: Resource, name: str, namespace: str | None = None) -> Json | None:
+        """One object, or None when there is none of that name or the server does not know the type."""
+        try:
+            return self.get(resource, name, namespace)
+        except NotFound:
+            return None
+
+    def list(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        chunk: int = CHUNK,
+        metadata_only: bool = False,
+        from_cache: bool = False,
+    ) -> Listing:
+        """All objects of a type that match, each with its `apiVersion` and `kind`.
+
+        Args:
+            namespace: None for all namespaces.
+            chunk: how many to ask for at a time; 0 for all at once, which is faster and takes the server more memory.
+            metadata_only: leave spec and status out.
+            from_cache: take the server's watch cache, which may be a moment old.
+        """
+
+        def page(limit: int, token: str) -> Request:
+            return requests.list_page(
+                resource,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=limit,
+                token=token,
+                from_cache=from_cache,
+                metadata_only=metadata_only,
+            )
+
+        items: list[Json] = []
+        limit, token = chunk, ""
+        while True:
+            try:
+                answer: Json = codec.decode(self._ask(page(limit, token)))
+            except Gone:
+                if not token:
+                    raise
+                # The pages so far are of a state that the server has forgotten. All at once cannot expire.
+                items, limit, token = [], 0, ""
+                continue
+            items += [_typed(item, resource) for item in answer.get("items") or ()]
+            metadata = answer.get("metadata") or {}
+            token = metadata.get("continue") or ""
+            if not token:
+                return Listing(items, metadata.get("resourceVersion", ""))
+
+    def watch(
+        self,
+        resource: Resource,
+        *,
+        resource_version: str,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[tuple[str, Json]]:
+        """Every change after a version: ADDED, MODIFIED or DELETED, and the object.
+
+        A watch that the server ends, or that breaks, is taken up again where it stopped.
+
+        Args:
+            timeout: seconds after which the iterator ends; None for never.
+
+        Raises:
+            Gone: the version is too old (from the iterator): list again.
+        """
+
+        def since(version: str, seconds: int | None) -> Request:
+            return requests.watch(
+                resource,
+                namespace=namespace,
+                resource_version=version,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                seconds=seconds,
+            )
+
+        return watching.follow(self._transport, since, resource_version, timeout)
+
+    def served(self, resource: Resource) -> bool:
+        """Whether this server has the type. Asked once for each group and version."""
+        root = resource.root
+        if root not in self._discovered:
+            try:
+                answer: Json = codec.decode(self._transport.request("GET", root))
+                names = frozenset(str(entry["name"]) for entry in answer.get("resources") or ())
+            except NotFound:
+                names = frozenset()
+            self._discovered[root] = names
+        return resource.plural in self._discovered[root]
+
+    def server_version(self) -> tuple[int, int]:
+        """Kubernetes' major and minor version, without a vendor's suffix: `1` and `34+` are (1, 34)."""
+        answer: Json = codec.decode(self._transport.request("GET", "/version"))
+        return _digits(answer.get("major", "")), _digits(answer.get("minor", ""))
+
+    def _ask(self, request: Request) -> bytes:
+        return self._transport.request(
+            request.method,
+            request.path,
+            query=request.query,
+            body=request.body,
+            content_type=request.content_type,
+            accept=request.accept,
+            big=request.big,
+        )
+
+
+def _typed(item: Json, resource: Resource) -> Json:
+    """The items of a list come without these two, and metadata alone comes as a type of its own."""
+    return {"apiVersion": "", "kind": "", **item} | {"apiVersion": resource.api_version, "kind": resource.kind}
+
+
+def _digits(text: str) -> int:
+    return int("".join(character for character in text if character.isdigit()) or 0)

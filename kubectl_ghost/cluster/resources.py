@@ -1,0 +1,104 @@
+"""The object types that the tool speaks of: where they live in the API and what kubectl calls them.
+
+Written down rather than discovered: discovery costs a cold command more round trips than its answer needs. Whether a
+server has one of them is `Reader.served`'s question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One type of object.
+
+    Attributes:
+        group: the API group, empty for the core one.
+        plural: the name in paths (`nodes`).
+        kind: the name in objects (`Node`).
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+
+    @property
+    def api_version(self) -> str:
+        """What stands in an object's `apiVersion`."""
+        if not self.group:
+            return self.version
+        return f"{self.group}/{self.version}"
+
+    @property
+    def title(self) -> str:
+        """kubectl's name of the type in messages: `node`, `resourceslice.resource.k8s.io`."""
+        if not self.group:
+            return self.kind.lower()
+        return f"{self.kind.lower()}.{self.group}"
+
+    @property
+    def root(self) -> str:
+        """The path of the group and version, where discovery answers."""
+        if not self.group:
+            return f"/api/{self.version}"
+        return f"/apis/{self.group}/{self.version}"
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """The path of one object, or of the collection (over all namespaces when none is given).
+
+        Raises:
+            ValueError: a namespaced object is asked for by name alone, or a subresource without a name.
+        """
+        if subresource is not None and name is None:
+            raise ValueError(f"{self.plural}/{subresource} needs a name")
+        parts = [self.root]
+        if self.namespaced and namespace:
+            parts += ["namespaces", quote(namespace, safe="")]
+        elif self.namespaced and name is not None:
+            raise ValueError(f"{self.plural} are namespaced: {name} needs a namespace")
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(quote(name, safe=""))
+        if subresource is not None:
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+NODES: Final = Resource("", "v1", "nodes", "Node", False)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", False)
+PODS: Final = Resource("", "v1", "pods", "Pod", True)
+EVENTS: Final = Resource("", "v1", "events", "Event", True)
+SERVICES: Final = Resource("", "v1", "services", "Service", True)
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", True)
+SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount", True)
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
+
+RESOURCE_SLICES: Final = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False)
+RESOURCE_CLAIMS: Final = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", True)
+RESOURCE_CLAIM_TEMPLATES: Final = Resource(
+    "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", True
+)
+DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False)
+
+DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment", True)
+REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", True)
+STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", True)
+DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet", True)
+JOBS: Final = Resource("batch", "v1", "jobs", "Job", True)
+
+ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role", True)
+ROLE_BINDINGS: Final = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", True)
+CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", False)
+CLUSTER_ROLE_BINDINGS: Final = Resource(
+    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", False
+)
+CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+STAGES: Final = Resource("kwok.x-k8s.io", "v1alpha1", "stages", "Stage", False)
+"""kwok's own type, there only when kwok was started with its CRDs."""

@@ -1,0 +1,75 @@
+"""A watch that lasts: taken up again whenever the server ends it, until its time is over."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import Final
+
+from kubectl_ghost.cluster import codec, failures
+from kubectl_ghost.cluster.errors import Timeout, Unreachable
+from kubectl_ghost.cluster.requests import Request
+from kubectl_ghost.cluster.transport import Transport
+from kubectl_ghost.domain.keys import Json
+
+_PAUSE: Final = 1.0
+"""Seconds between two watches when the first brought nothing: a server that is going down ends them at once."""
+
+Since = Callable[[str, int | None], Request]
+"""The request for a watch from a resource version on, that the server shall end after some seconds."""
+
+
+def follow(
+    transport: Transport, since: Since, resource_version: str, timeout: float | None
+) -> Iterator[tuple[str, Json]]:
+    """Yield (type, object) for every change after `resource_version`, for `timeout` seconds.
+
+    Bookmarks move the version forward and are not yielded.
+
+    Raises:
+        Gone: the server no longer knows the version: list again.
+        ApiError: a watch could not be begun.
+    """
+    version = resource_version
+    deadline = math.inf
+    if timeout is not None:
+        deadline = time.monotonic() + timeout
+    while (left := deadline - time.monotonic()) > 0:
+        heard = False
+        try:
+            for kind, item in _once(transport, since, version, left):
+                heard = True
+                version = item["metadata"]["resourceVersion"]
+                if kind != "BOOKMARK":
+                    yield kind, item
+        except Timeout:
+            continue
+        if not heard:
+            time.sleep(max(0.0, min(_PAUSE, deadline - time.monotonic())))
+
+
+def _once(transport: Transport, since: Since, version: str, left: float) -> Iterator[tuple[str, Json]]:
+    """One watch to its end. Being cut off in the middle is an end like any other: the version says where to go on."""
+    seconds, timeout = None, None
+    if left != math.inf:
+        # The server counts whole seconds; ours is the finer clock.
+        seconds, timeout = math.ceil(left), left
+    request = since(version, seconds)
+    with closing(_lines(transport, request, timeout)) as lines:
+        for line in lines:
+            event = codec.decode(line)
+            if event["type"] == "ERROR":
+                raise failures.from_status(event["object"], "GET", request.path)
+            yield event["type"], event["object"]
+
+
+def _lines(transport: Transport, request: Request, timeout: float | None) -> Generator[bytes]:
+    lines = transport.stream(request.path, request.query, timeout=timeout)
+    try:
+        yield from lines
+    except Timeout:
+        raise
+    except Unreachable:
+        return

@@ -1,0 +1,52 @@
+"""`kubectl ghost delete-pool`."""
+
+from __future__ import annotations
+
+import click
+
+from kubectl_ghost.conventions.command import GhostCommand
+from kubectl_ghost.conventions.flags import change_output_option, dry_run_option
+from kubectl_ghost.conventions.messages import DryRun
+
+_EPILOG = """\b
+Examples:
+  # Delete a pool with its nodes, slices and the pods on them
+  kubectl ghost delete-pool train
+
+\b
+  # Delete everything that this tool made
+  kubectl ghost delete-pool --all
+"""
+
+
+@click.command(cls=GhostCommand, epilog=_EPILOG)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "everything", is_flag=True, help="Delete all pools")
+@click.option("--ignore-not-found", is_flag=True, help='Treat "pool not found" as a successful delete')
+@dry_run_option
+@change_output_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    names: tuple[str, ...],
+    everything: bool,
+    ignore_not_found: bool,
+    dry_run: DryRun,
+    output: str | None,
+) -> None:
+    """Delete pools with their nodes, their slices and the pods on them."""
+    from kubectl_ghost.commands.output import check_change_output, print_changes
+    from kubectl_ghost.commands.session import warn, writer
+    from kubectl_ghost.operations.delete_pool import delete_pools, select_pools
+
+    if bool(names) == everything:
+        raise click.UsageError("name the pools to delete, or pass --all (not both)", context)
+    check_change_output(output)
+    connection = writer(context, dry_run)
+    going, staying = select_pools(connection, names, everything=everything, ignore_missing=ignore_not_found)
+    if not going:
+        click.echo("No resources found", err=True)
+    warnings: list[str] = []
+    print_changes(delete_pools(connection, going, staying, warnings), output, dry_run)
+    warn(warnings)

@@ -1,0 +1,158 @@
+"""`kubectl ghost get pools|nodes|gpus`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubectl_ghost.conventions.command import GhostCommand
+from kubectl_ghost.conventions.flags import listing_options
+
+if TYPE_CHECKING:
+    from kubectl_ghost.domain.keys import Json
+    from kubectl_ghost.operations.inventory import Inventory
+    from kubectl_ghost.render.columns import Column
+
+_TYPES = {
+    **dict.fromkeys(("pools", "pool"), "pools"),
+    **dict.fromkeys(("nodes", "node", "no"), "nodes"),
+    **dict.fromkeys(("gpus", "gpu"), "gpus"),
+}
+_TITLES = {"pools": "pools.kubectl-ghost.dev", "nodes": "nodes", "gpus": "gpus.kubectl-ghost.dev"}
+_WATCH_SECONDS = 1.0
+
+_EPILOG = """\b
+Examples:
+  # Who holds which GPU
+  kubectl ghost get gpus
+
+\b
+  # One GPU, with its UUID and PCI address
+  kubectl ghost get gpus node-0/gpu-2 -o wide
+
+\b
+  # Names of the nodes of one pool
+  kubectl ghost get nodes -l kubectl-ghost.dev/pool=node -o name
+"""
+
+
+@click.command(cls=GhostCommand, epilog=_EPILOG)
+@click.argument("kind", metavar="pools|nodes|gpus")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@listing_options
+@click.pass_context
+def command(context: click.Context, /, kind: str, names: tuple[str, ...], output: str | None, **flags: Any) -> int:
+    """Display pools, nodes or GPUs of the simulated fleet.
+
+    A GPU is named NODE/GPU, as in node-3/gpu-2.
+    """
+    from kubectl_ghost.commands.output import write
+    from kubectl_ghost.commands.session import reader
+
+    if kind not in _TYPES:
+        raise click.UsageError(f'the server doesn\'t have a resource type "{kind}": use pools, nodes or gpus', context)
+    if names and (flags["selector"] or flags["field_selector"]):
+        raise click.UsageError("name cannot be provided when a selector is specified", context)
+    listing = _Listing(_TYPES[kind], names, output or "", flags)
+    listing.check()
+    connection = reader(context)
+    rows, missing = listing.rows(connection)
+    write(listing.lines(rows, headers=not flags["no_headers"]))
+    if flags["watch"]:
+        _watch(listing, connection, rows)
+    for name in missing:
+        click.echo(f'Error from server (NotFound): {_TITLES[listing.kind]} "{name}" not found', err=True)
+    if not rows and not names:
+        click.echo("No resources found", err=True)
+    return 1 if missing and not flags["ignore_not_found"] else 0
+
+
+@dataclass
+class _Listing:
+    """What is asked for, and how it is printed."""
+
+    kind: str
+    names: tuple[str, ...]
+    output: str
+    flags: dict[str, Any]
+    columns: Callable[[], list[Column]] = list
+
+    def check(self) -> None:
+        """Refuse an unknown format before the cluster is asked."""
+        from kubectl_ghost.render.printers import printer
+
+        printer(self.output)
+
+    def rows(self, connection: Any) -> tuple[list[Json], list[str]]:
+        """The objects to show, and the names that were asked for and are not there."""
+        from kubectl_ghost.operations.inventory import read_inventory
+        from kubectl_ghost.render.sorting import sort_by
+
+        inventory = read_inventory(
+            connection,
+            selector=self.flags["selector"],
+            field_selector=self.flags["field_selector"],
+            chunk=self.flags["chunk_size"],
+        )
+        found = self._views(inventory)
+        missing: list[str] = []
+        if self.names:
+            by_name = {row["metadata"]["name"]: row for row in found}
+            missing = [name for name in self.names if name not in by_name]
+            found = [by_name[name] for name in self.names if name in by_name]
+            if self.flags["ignore_not_found"]:
+                missing = []
+        if self.flags["sort_by"]:
+            found = sort_by(found, self.flags["sort_by"])
+        return found, missing
+
+    def _views(self, inventory: Inventory) -> list[Json]:
+        from datetime import UTC, datetime
+
+        from kubectl_ghost.operations.inventory import gpu_views, pool_views
+        from kubectl_ghost.render.fleet_columns import gpu_columns, node_columns, pool_columns
+
+        now = datetime.now(UTC)
+        if self.kind == "pools":
+            self.columns = lambda: pool_columns(now)
+            return pool_views(inventory)
+        if self.kind == "gpus":
+            self.columns = lambda: gpu_columns(now)
+            return gpu_views(inventory)
+        self.columns = lambda: node_columns(now, inventory.held_on)
+        return [node for pool in inventory.pools.values() for node in pool.nodes.values()]
+
+    def lines(self, rows: list[Json], *, headers: bool) -> Any:
+        """The text of these objects."""
+        from kubectl_ghost.render.label_columns import label_columns
+        from kubectl_ghost.render.printers import printer
+
+        extra = label_columns(self.flags["label_columns"], show_labels=self.flags["show_labels"])
+        show = printer(
+            self.output,
+            columns=[*self.columns(), *extra],
+            headers=headers,
+            single=len(self.names) == 1,
+            show_managed_fields=self.flags["show_managed_fields"],
+        )
+        return show(rows)
+
+
+def _watch(listing: _Listing, connection: Any, rows: list[Json]) -> None:
+    """Print what changes, looking once a second; Ctrl-C ends it."""
+    import sys
+
+    from kubectl_ghost.commands.output import write
+
+    known = {row["metadata"]["name"]: row for row in rows}
+    while True:
+        sys.stdout.flush()
+        time.sleep(_WATCH_SECONDS)
+        rows, _ = listing.rows(connection)
+        changed = [row for row in rows if known.get(row["metadata"]["name"]) != row]
+        write(listing.lines(changed, headers=False))
+        known = {row["metadata"]["name"]: row for row in rows}

@@ -1,0 +1,55 @@
+"""Printing what commands found or did, in the format that -o asks for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import click
+
+from kubectl_ghost.conventions.messages import DryRun, deleted, verbed
+from kubectl_ghost.domain.errors import InputError
+from kubectl_ghost.operations.changes import Change, Verb
+
+
+def write(chunks: Iterable[str]) -> None:
+    """Write chunks of text that carry their own line ends."""
+    for chunk in chunks:
+        sys.stdout.write(chunk)
+
+
+def check_change_output(output: str | None) -> None:
+    """Refuse an unknown -o before anything is written to the cluster.
+
+    Raises:
+        InputError: naming the formats.
+    """
+    if output in (None, "name", "json", "yaml") or str(output).startswith("jsonpath"):
+        return
+    raise InputError(
+        f'unable to match a printer suitable for the output format "{output}", '
+        "allowed formats are: json,jsonpath,jsonpath-as-json,jsonpath-file,name,yaml"
+    )
+
+
+def print_changes(changes: Iterable[Change], output: str | None, dry_run: DryRun) -> list[Change]:
+    """Print changes as they happen, or the objects together at the end; returns them."""
+    from kubectl_ghost.render.printers import printer
+
+    done = []
+    for change in changes:
+        done.append(change)
+        if output is None:
+            click.echo(_sentence(change, dry_run))
+        elif output == "name":
+            click.echo(f"{change.resource.title}/{change.name}")
+    if output not in (None, "name"):
+        bodies = [change.body for change in done]
+        write(printer(str(output), single=len(bodies) == 1)(bodies))
+    return done
+
+
+def _sentence(change: Change, dry_run: DryRun) -> str:
+    if change.verb is Verb.DELETED:
+        return deleted(change.resource.title, change.name, change.namespace, dry_run)
+    return verbed(change.resource.title, change.name, change.verb.value, dry_run)

@@ -1,0 +1,30 @@
+"""`kubectl ghost sync`."""
+
+from __future__ import annotations
+
+import click
+
+from kubectl_ghost.conventions.command import GhostCommand
+from kubectl_ghost.conventions.flags import change_output_option, dry_run_option
+from kubectl_ghost.conventions.messages import DryRun
+
+
+@click.command(cls=GhostCommand)
+@dry_run_option
+@change_output_option
+@click.pass_context
+def command(context: click.Context, dry_run: DryRun, output: str | None) -> None:
+    """Bring every node back to its declared hardware.
+
+    Repairs labels, capacity, taints and ResourceSlices that were changed or left half written, takes away slices
+    whose node is gone, and records which GPUs the pods of the device-plugin path have.
+    """
+    from kubectl_ghost.commands.output import check_change_output, print_changes
+    from kubectl_ghost.commands.session import warn, writer
+    from kubectl_ghost.operations.sync import sync
+
+    check_change_output(output)
+    connection = writer(context, dry_run)
+    warnings: list[str] = []
+    print_changes(sync(connection, warnings), output, dry_run)
+    warn(warnings)

@@ -1,0 +1,42 @@
+"""Durations as kubectl's flags take them: `300ms`, `90s`, `2m`, `1h30m`, a plain number of seconds, `0`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a duration in Go's notation.
+
+    Raises:
+        ValueError: if the text is no such duration.
+    """
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    if not re.fullmatch(rf"(?:{_PART.pattern})+", text):
+        raise ValueError(f"invalid duration {text!r}: use a form such as 30s, 5m or 1h30m")
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+
+
+class Duration(click.ParamType[float]):
+    """click's view of `parse_duration`: the value is a number of seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds, from text or from a default that is a number already."""
+        if isinstance(value, int | float):
+            return float(value)
+        try:
+            return parse_duration(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+DURATION = Duration()

@@ -1,0 +1,1 @@
+"""The catalogues, each figure with its source."""

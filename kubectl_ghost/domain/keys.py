@@ -1,0 +1,33 @@
+"""Every label, annotation and taint key and every resource name that the tool reads or writes, one place each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+Json = dict[str, Any]
+"""A Kubernetes object, or a part of one, as decoded JSON."""
+
+DOMAIN: Final = "kubectl-ghost.dev"
+HARDWARE_ANNOTATION: Final = "kubectl-ghost.dev/hardware"
+"""The declared hardware of a node, compact JSON: the state that everything else is derived from."""
+POOL_LABEL: Final = "kubectl-ghost.dev/pool"
+GPUS_ANNOTATION: Final = "kubectl-ghost.dev/gpus"
+"""On a pod served by the device-plugin path: the GPUs recorded for it, comma separated (`gpu-0,gpu-3`)."""
+RACK_LABEL: Final = "kubectl-ghost.dev/rack"
+MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
+MANAGED_BY: Final = "kubectl-ghost"
+
+KWOK_NODE_KEY: Final = "kwok.x-k8s.io/node"
+"""kwok's annotation on the nodes it plays, and the key of the taint that keeps plain pods away from them."""
+KWOK_NODE_VALUE: Final = "fake"
+
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+ARCH_LABEL: Final = "kubernetes.io/arch"
+OS_LABEL: Final = "kubernetes.io/os"
+
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+GPU_DRIVER: Final = "gpu.nvidia.com"
+"""DRA driver name, attribute domain and DeviceClass name of NVIDIA's driver for whole GPUs."""
+GPU_DEVICE_CLASS: Final = "gpu.nvidia.com"
+MIG_DEVICE_CLASS: Final = "mig.nvidia.com"

@@ -1,0 +1,1 @@
+"""What commands share: read, change the declaration, derive, write what differs. Neither prints nor parses flags."""

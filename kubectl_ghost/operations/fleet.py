@@ -1,0 +1,125 @@
+"""Reading the fleet: which nodes there are, which of them are simulated, and what pools they form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kubectl_ghost.cluster.reads import Reader
+from kubectl_ghost.cluster.resources import NODES
+from kubectl_ghost.domain import keys
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.guard import is_ours, is_simulated
+from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, decode
+from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.quantity import count
+
+OURS = f"{keys.MANAGED_BY_LABEL}={keys.MANAGED_BY}"
+"""Label selector of everything that this tool manages."""
+
+
+def pool_selector(name: str) -> str:
+    """Label selector of one pool's nodes and slices."""
+    return f"{OURS},{keys.POOL_LABEL}={name}"
+
+
+def hardware_of(node: Json) -> NodeHardware:
+    """What a node of ours is declared to have.
+
+    Raises:
+        GhostError: naming the node, if the declaration is missing or cannot be read.
+    """
+    metadata = node["metadata"]
+    annotations = metadata.get("annotations") or {}
+    return decode(annotations.get(keys.HARDWARE_ANNOTATION, ""), metadata["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool: its nodes by index, and the settings that hold for all of them.
+
+    The settings are those of the lowest index. That node is always written first and alone, so a command that was
+    killed halfway has left its intent there.
+    """
+
+    name: str
+    settings: PoolSettings
+    nodes: dict[int, Json]
+
+
+def pools_of(nodes: Iterable[Json]) -> dict[str, Pool]:
+    """The pools that these nodes (ours only) form, sorted by name; whole nodes or their metadata alone."""
+    lowest: dict[str, NodeHardware] = {}
+    members: dict[str, dict[int, Json]] = {}
+    for node in nodes:
+        if not is_ours(node):
+            continue
+        name, index = _place(node)
+        if name not in members or index < min(members[name]):
+            lowest[name] = hardware_of(node)
+        members.setdefault(name, {})[index] = node
+    return {name: Pool(name, lowest[name].settings, dict(sorted(members[name].items()))) for name in sorted(members)}
+
+
+def unknown_pool(name: str, pools: Mapping[str, Pool]) -> GhostError:
+    """The error for a pool that is not there, naming those that are."""
+    present = ", ".join(pools) or "none"
+    return GhostError(f'pool "{name}" not found', f"Pools in this cluster: {present}.")
+
+
+def _place(node: Json) -> tuple[str, int]:
+    """Pool and index, from label and name: cheaper than decoding the declaration of every node."""
+    name = node["metadata"]["name"]
+    pool, _, index = name.rpartition("-")
+    if pool != node["metadata"]["labels"].get(keys.POOL_LABEL) or not index.isdigit():
+        hardware = hardware_of(node)
+        return hardware.settings.name, hardware.index
+    return pool, int(index)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Every node of the cluster, by what the tool may do with it; metadata only."""
+
+    ours: list[Json]
+    others_simulated: list[Json]
+    real: list[Json]
+
+    @property
+    def names(self) -> dict[str, Json]:
+        """Nodes that are not ours, by name."""
+        return {node["metadata"]["name"]: node for node in [*self.others_simulated, *self.real]}
+
+
+MOST_REAL_NODES = 10
+"""More nodes than this that nobody simulates look like a cluster that people work on."""
+
+
+def survey(reader: Reader) -> Survey:
+    """One list of all nodes' metadata, sorted into ours, simulated by others, and real."""
+    nodes = reader.list(NODES, metadata_only=True).items
+    ours = [node for node in nodes if is_ours(node)]
+    others = [node for node in nodes if is_simulated(node) and not is_ours(node)]
+    return Survey(ours, others, [node for node in nodes if not is_simulated(node)])
+
+
+def refuse_mixed(reader: Reader, found: Survey) -> None:
+    """Refuse a cluster with real GPUs, or with so many real nodes that it is somebody's.
+
+    Raises:
+        GhostError: naming the nodes and the flag that allows it.
+    """
+    hint = "If this is the cluster you mean, pass --allow-mixed."
+    if len(found.real) > MOST_REAL_NODES:
+        raise GhostError(f"this cluster has {len(found.real)} nodes that are not simulated", hint)
+    for node in found.real:
+        name = node["metadata"]["name"]
+        labels = node["metadata"].get("labels") or {}
+        if labels.get("nvidia.com/gpu.present") == "true" or _has_gpus(reader, name):
+            raise GhostError(f'this cluster has real GPUs: node "{name}" is not simulated and offers them', hint)
+
+
+def _has_gpus(reader: Reader, name: str) -> bool:
+    node = reader.find(NODES, name)
+    capacity = (node or {}).get("status", {}).get("capacity") or {}
+    return any(key.startswith("nvidia.com/") and count(value) for key, value in capacity.items())

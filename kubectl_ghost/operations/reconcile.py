@@ -1,0 +1,119 @@
+"""One node and its slices: read, derive, write what differs. Every command that changes hardware ends here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kubectl_ghost.cluster.errors import AlreadyExists, Conflict, NotFound
+from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
+from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.guard import has_our_label, is_ours
+from kubectl_ghost.domain.hardware import NodeHardware
+from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.manifests.node import node as node_manifest
+from kubectl_ghost.manifests.patches import node_patch, status_patch, updated_slice
+from kubectl_ghost.manifests.resource_slice import resource_slices
+from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.fleet import hardware_of
+
+_ATTEMPTS = 8
+HardwareChange = Callable[[NodeHardware], NodeHardware]
+"""A pure change of the declaration; it is applied anew to what is read after a conflict."""
+
+
+def create_node(writer: Writer, hardware: NodeHardware) -> list[Change]:
+    """Create a node with its slices; if the node turns up meanwhile, reconcile it instead.
+
+    Raises:
+        GhostError: if a node of that name exists that is not ours.
+    """
+    try:
+        created = writer.create(NODES, node_manifest(hardware))
+    except AlreadyExists:
+        live = writer.get(NODES, hardware.node_name)
+        refuse_foreign(live)
+        return update_node(writer, live, lambda declared: declared.with_settings(hardware.settings))
+    return [Change(NODES, Verb.CREATED, created), *_write_slices(writer, hardware, created, [])]
+
+
+def refuse_foreign(node: Json) -> None:
+    """Refuse to take over a node of somebody else.
+
+    Raises:
+        GhostError: naming the node.
+    """
+    if not is_ours(node):
+        name = node["metadata"]["name"]
+        raise GhostError(
+            f'node "{name}" exists and is not managed by kubectl-ghost',
+            "Choose another pool name, or delete that node first.",
+        )
+
+
+def update_node(
+    writer: Writer, live: Json, change: HardwareChange, slices: Sequence[Json] | None = None
+) -> list[Change]:
+    """Bring a node of ours and its slices to its changed declaration.
+
+    Args:
+        live: the node as last read.
+        change: the pure change; the identity for a plain repair.
+        slices: the node's slices as last read; None to read them here.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _update_once(writer, live, change, slices)
+        except Conflict:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            live = writer.get(NODES, live["metadata"]["name"])
+            slices = None
+    raise AssertionError("unreachable")
+
+
+def _update_once(writer: Writer, live: Json, change: HardwareChange, slices: Sequence[Json] | None) -> list[Change]:
+    old = hardware_of(live)
+    new = change(old)
+    verb = Verb.UNCHANGED
+    if patch := node_patch(old, new, live):
+        live, verb = writer.patch(NODES, live, patch), Verb.CONFIGURED
+    if patch := status_patch(new, live):
+        live, verb = writer.patch(NODES, live, patch, subresource="status"), Verb.CONFIGURED
+    if slices is None:
+        slices = read_slices(writer, live)
+    return [Change(NODES, verb, live), *_write_slices(writer, new, live, slices)]
+
+
+def read_slices(writer: Writer, node: Json) -> list[Json]:
+    """The slices of ours on one node."""
+    found = writer.list(RESOURCE_SLICES, field_selector=f"spec.nodeName={node['metadata']['name']}").items
+    return [item for item in found if has_our_label(item)]
+
+
+def _write_slices(writer: Writer, hardware: NodeHardware, node: Json, live: Sequence[Json]) -> list[Change]:
+    present = {item["metadata"]["name"]: item for item in live}
+    changes = []
+    for wanted in resource_slices(hardware, node):
+        changes.append(_write_slice(writer, wanted, present.pop(wanted["metadata"]["name"], None), node))
+    for leftover in present.values():
+        writer.delete(RESOURCE_SLICES, leftover, node=node)
+        changes.append(Change(RESOURCE_SLICES, Verb.DELETED, leftover))
+    return changes
+
+
+def _write_slice(writer: Writer, wanted: Json, live: Json | None, node: Json) -> Change:
+    if live is None:
+        try:
+            return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
+        except AlreadyExists:
+            # Left behind by a node of the same name that has gone: it still names that node's uid as its owner.
+            live = writer.get(RESOURCE_SLICES, wanted["metadata"]["name"])
+    body = updated_slice(wanted, live)
+    if body is None:
+        return Change(RESOURCE_SLICES, Verb.UNCHANGED, live)
+    try:
+        return Change(RESOURCE_SLICES, Verb.CONFIGURED, writer.replace(RESOURCE_SLICES, live, body, node=node))
+    except NotFound:
+        # The garbage collector took the leftover between reading and writing.
+        return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
