@@ -54,7 +54,12 @@ class Connection:
         self._socket.settimeout(timeout)
         self._socket.sendall(request)
         response = HTTPResponse(self._socket, method=method)
-        response.begin()
+        try:
+            response.begin()
+        except BaseException:
+            # It holds the socket open beyond the connection's close().
+            response.close()
+            raise
         return response
 
     def is_stale(self) -> bool:

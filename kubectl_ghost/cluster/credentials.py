@@ -7,7 +7,6 @@ program or an identity provider hands out, `credential_plugins` is asked, and on
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 import threading
 import time
@@ -186,7 +185,7 @@ def _bytes(entry: Json, key: str) -> bytes | None:
     if data:
         try:
             return base64.b64decode(str(data))
-        except binascii.Error as cause:
+        except ValueError as cause:
             raise GhostError(f"{key}-data is not base64") from cause
     if entry.get(key):
         return _read(str(entry[key]), key)

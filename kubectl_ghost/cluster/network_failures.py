@@ -28,9 +28,7 @@ def from_exception(
     if isinstance(cause, TimeoutError):
         kind = errors.Timeout
     message, own_hint = _words(cause, method, host, timeout)
-    error = kind(message, hint or own_hint, method=method, path=path)
-    error.__cause__ = cause
-    return error
+    return kind(message, hint or own_hint, method=method, path=path)
 
 
 def _words(cause: Exception, method: str, host: str, timeout: float | None) -> tuple[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kubectl_ghost.cluster.kubeconfig_files import Kubeconfig
 from kubectl_ghost.domain.errors import GhostError
@@ -21,9 +21,9 @@ class Overrides:
     user: str | None = None
     namespace: str | None = None
     server: str | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     username: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     as_user: str | None = None
     as_groups: tuple[str, ...] = ()
     as_uid: str | None = None

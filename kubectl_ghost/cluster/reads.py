@@ -118,7 +118,7 @@ class Reader:
         A watch that the server ends, or that breaks, is taken up again where it stopped.
 
         Args:
-            timeout: seconds after which the iterator ends; None for never.
+            timeout: seconds after which the iterator ends, up to one later when changes keep coming; None for never.
 
         Raises:
             Gone: the version is too old (from the iterator): list again.

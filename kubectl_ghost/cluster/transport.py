@@ -16,10 +16,10 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from kubectl_ghost import __version__
-from kubectl_ghost.cluster import codec, failures, network_failures, proxy
+from kubectl_ghost.cluster import codec, proxy
 from kubectl_ghost.cluster.connection import Connection
 from kubectl_ghost.cluster.credentials import Credentials
-from kubectl_ghost.cluster.errors import Unreachable
+from kubectl_ghost.cluster.errors import ApiError, Unreachable
 from kubectl_ghost.cluster.kubeconfig import Target
 from kubectl_ghost.cluster.pool import Pool
 from kubectl_ghost.domain.errors import GhostError
@@ -104,7 +104,7 @@ class Transport:
                 break
             self._note(4, f"Got a Retry-After {wait:g}s response for attempt {attempt} to {self.target.server}{place}")
             self._sleep(wait)
-        raise failures.from_answer(response.status, answer, method, path)
+        raise _refusal(response.status, answer, method, path)
 
     def stream(self, path: str, query: Query = None, *, timeout: float | None = None) -> Iterator[bytes]:
         """Send a GET whose answer is a line at a time for as long as the server likes. Close the iterator to end it.
@@ -120,8 +120,9 @@ class Transport:
         try:
             answer = response.read()
         finally:
+            response.close()
             connection.close()
-        raise failures.from_answer(response.status, answer, "GET", path)
+        raise _refusal(response.status, answer, "GET", path)
 
     def close(self) -> None:
         """Close the idle connections. The transport stays usable."""
@@ -165,6 +166,7 @@ class Transport:
             if finished:
                 self._pool.put_back(connection)
             else:
+                response.close()
                 connection.close()
         self._note_bodies(request, answer)
         return response, answer
@@ -204,6 +206,8 @@ class Transport:
         if not self.target.configured:
             hint = _UNCONFIGURED
         self._note(6, f"{method} {self.target.server}{place} failed: {type(cause).__name__}")
+        from kubectl_ghost.cluster import network_failures
+
         return network_failures.from_exception(
             cause, method, place, host=self._pool.peer, timeout=timeout or self.target.request_timeout, hint=hint
         )
@@ -219,6 +223,12 @@ class Transport:
         if sent:
             self._log(8, f"Request Body: {sent.decode('utf-8', 'replace')}")
         self._log(8, f"Response Body: {answer.decode('utf-8', 'replace')}")
+
+
+def _refusal(status: int, answer: bytes, method: str, path: str) -> ApiError:
+    from kubectl_ghost.cluster import failures  # most commands never need its words
+
+    return failures.from_answer(status, answer, method, path)
 
 
 def _payload(body: bytes | Mapping[str, Any] | None) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Final
 
-from kubectl_ghost.cluster import codec, failures
+from kubectl_ghost.cluster import codec
 from kubectl_ghost.cluster.errors import Timeout, Unreachable
 from kubectl_ghost.cluster.requests import Request
 from kubectl_ghost.cluster.transport import Transport
@@ -61,6 +61,8 @@ def _once(transport: Transport, since: Since, version: str, left: float) -> Iter
         for line in lines:
             event = codec.decode(line)
             if event["type"] == "ERROR":
+                from kubectl_ghost.cluster import failures
+
                 raise failures.from_status(event["object"], "GET", request.path)
             yield event["type"], event["object"]
 

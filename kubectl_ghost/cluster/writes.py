@@ -79,8 +79,10 @@ class Writer(Reader):
         if resource.namespaced and not namespace:
             raise ValueError(f"creating one of {resource.plural} needs a namespace")
         self._guard("create", resource, live=None, body=body, node=node)
-        return self._write(
-            requests.create(resource, body, namespace=namespace, dry_run=self._on_server, echo=echo), body
+        if self.dry_run is DryRun.CLIENT:
+            return body
+        return self._send(
+            requests.create(resource, body, namespace=namespace, dry_run=self._on_server, echo=echo)
         )
 
     def patch(
@@ -100,10 +102,11 @@ class Writer(Reader):
             NotFound: it is gone.
         """
         self._guard("patch", resource, live=live, body=patch, node=node)
-        request = requests.merge_patch(
-            resource, live, patch, subresource=subresource, dry_run=self._on_server, echo=echo
+        if self.dry_run is DryRun.CLIENT:
+            return merged(live, patch)
+        return self._send(
+            requests.merge_patch(resource, live, patch, subresource=subresource, dry_run=self._on_server, echo=echo)
         )
-        return self._write(request, merged(live, patch))
 
     def replace(
         self, resource: Resource, live: Json, body: Json, *, node: Json | None = None, echo: bool = True
@@ -115,7 +118,9 @@ class Writer(Reader):
             NotFound: it is gone.
         """
         self._guard("replace", resource, live=live, body=body, node=node)
-        return self._write(requests.replace(resource, live, body, dry_run=self._on_server, echo=echo), body)
+        if self.dry_run is DryRun.CLIENT:
+            return body
+        return self._send(requests.replace(resource, live, body, dry_run=self._on_server, echo=echo))
 
     def delete(
         self,
@@ -132,11 +137,11 @@ class Writer(Reader):
             Conflict: another object has its name now.
         """
         self._guard("delete", resource, live=live, body=None, node=node)
+        if self.dry_run is DryRun.CLIENT:
+            return
         request = requests.delete(
             resource, live, dry_run=self._on_server, grace_seconds=grace_seconds, propagation=propagation
         )
-        if self.dry_run is DryRun.CLIENT:
-            return
         try:
             self._ask(request)
         except NotFound:
@@ -184,9 +189,7 @@ class Writer(Reader):
     def _on_server(self) -> bool:
         return self.dry_run is DryRun.SERVER
 
-    def _write(self, request: Request, expected: Json) -> Json:
-        if self.dry_run is DryRun.CLIENT:
-            return expected
+    def _send(self, request: Request) -> Json:
         answer: Json = codec.decode(self._ask(request))
         return answer
 

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,15 +50,21 @@ def noted(folder: ClusterFolder) -> set[str]:
 def stop(folder: ClusterFolder) -> None:
     """End every process of the cluster and wait until they are gone."""
     # A kwokctl that has outlived the command that called it would go on starting components.
-    _signal(folder.root, [str(folder.kwokctl.name)], signal.SIGKILL)
-    own = folder.components / "bin"
+    _signal(folder.root, [folder.kwokctl.name], signal.SIGKILL)
     # Those that depend on others first, or they would fill their logs with complaints.
-    _signal(own, sorted(running(folder), key=_dependence, reverse=True), signal.SIGTERM)
+    stop_components(folder, sorted(running(folder), key=_dependence, reverse=True))
+
+
+def stop_components(folder: ClusterFolder, names: Collection[str]) -> None:
+    """End some components, wait until they are gone and let kwokctl know."""
+    programs = folder.components / "bin"
+    _signal(programs, names, signal.SIGTERM)
     deadline = time.monotonic() + _SECONDS_TO_STOP
-    while running(folder):
+    while remaining := running(folder).keys() & names:
         if time.monotonic() > deadline:
-            _signal(own, running(folder), signal.SIGKILL)
-        time.sleep(0.05)
+            _signal(programs, remaining, signal.SIGKILL)
+        time.sleep(0.02)
+    repair_pid_files(folder)
 
 
 def _dependence(component: str) -> int:

@@ -9,7 +9,7 @@ import json
 import time
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -45,7 +45,7 @@ def apply_stages(cluster: Cluster, deadline: Deadline) -> None:
     """Bring the stages into the cluster and read them back; retried, since the API serves a new kind a moment later.
 
     Raises:
-        GhostError: if they are not there, exactly as written, when the time is up.
+        GhostError: if they are not there, as written, when the time is up.
     """
     wanted = {document["metadata"]["name"]: document["spec"] for document in map(yaml.safe_load, stage_documents())}
     while True:
@@ -57,7 +57,7 @@ def apply_stages(cluster: Cluster, deadline: Deadline) -> None:
         reason = applied.stderr.strip()
         if applied.returncode == 0:
             served = _served_stages(cluster)
-            different = sorted(name for name, spec in wanted.items() if served.get(name) != spec)
+            different = sorted(name for name, spec in wanted.items() if not contains(served.get(name), spec))
             if not different:
                 return
             reason = f"the API server serves them otherwise: {', '.join(different)}"
@@ -73,26 +73,30 @@ def _served_stages(cluster: Cluster) -> dict[str, Json]:
     return {item["metadata"]["name"]: item["spec"] for item in json.loads(listed.stdout)["items"]}
 
 
-def wait_until_played(log: Path, begin: int, progress: Progress) -> None:
-    """Wait until kwok, started when its log had `begin` bytes, has taken up the stages of nodes and of pods.
+def contains(served: Any, wanted: Any) -> bool:
+    """Whether an object holds all of another; the API server adds defaults, and drops what it does not know."""
+    if isinstance(wanted, dict) and isinstance(served, dict):
+        return all(contains(served.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(served, list):
+        return len(served) == len(wanted) and all(map(contains, served, wanted))
+    return bool(served == wanted)
 
-    kwok says so in its log only. Should a kwok say it in other words, the wait ends with a warning, since the cluster
-    is most likely well.
+
+def wait_until_played(log: Path, progress: Progress) -> None:
+    """Wait until a kwok that has just been started has taken up the stages of nodes and of pods.
+
+    kwok says so in its log only, which begins anew with each start. Should a kwok say it in other words, the wait ends
+    with a warning, since the cluster is most likely well.
     """
     deadline = Deadline(_SECONDS_FOR_KWOK)
-    while not deadline.passed:
-        if not _kinds_not_played(log, begin):
+    while kinds := kinds_not_played(log.read_text(encoding="utf-8", errors="replace")):
+        if deadline.passed:
+            progress(f"warning: kwok has not said that it plays the stages of {' and '.join(sorted(kinds))}: see {log}")
             return
         time.sleep(0.05)
-    kinds = " and ".join(sorted(_kinds_not_played(log, begin)))
-    progress(f"warning: kwok has not said that it plays the stages of {kinds}: see {log}")
 
 
-def _kinds_not_played(log: Path, begin: int) -> set[str]:
-    waited_for = {"Node", "Pod"}
-    with log.open("rb") as stream:
-        stream.seek(begin)
-        for line in stream.read().decode("utf-8", errors="replace").splitlines():
-            if _STARTED in line:
-                waited_for -= {kind for kind in waited_for if f'"Kind":"{kind}"' in line}
-    return waited_for
+def kinds_not_played(log: str) -> set[str]:
+    """Which of Node and Pod a log of kwok's does not say to be played."""
+    said = [line for line in log.splitlines() if _STARTED in line]
+    return {kind for kind in ("Node", "Pod") if not any(f'"Kind":"{kind}"' in line for line in said)}

@@ -14,28 +14,44 @@ from kubectl_ghost.engine.progress import Deadline, Progress
 _FOUNDATIONS = ("etcd", "kube-apiserver")
 """Nothing comes up without these; the others may give up while the API server is slow, and are started again."""
 _RESTARTS = 3
+_KWOK = "kwok-controller"
 
 
-def start(cluster: Cluster, verb: list[str], deadline: Deadline, progress: Progress) -> None:
-    """Have kwokctl bring up what does not run, and wait until the cluster is ready and kwok plays our stages.
+def create(cluster: Cluster, arguments: list[str], deadline: Deadline, progress: Progress) -> None:
+    """Have kwokctl make the cluster, and bring it to where `start` leaves it.
 
     Args:
-        cluster: the one to start.
-        verb: kwokctl's: `create cluster ...` or `start cluster`.
+        cluster: the one to make.
+        arguments: flags of `kwokctl create cluster`.
         deadline: when to give up.
         progress: told what is waited for, and shown the failing component's log.
 
     Raises:
         GhostError: naming the component that failed.
     """
-    kwok_log = cluster.folder.log_of("kwok-controller")
-    kwok_starts = "kwok-controller" not in processes.running(cluster.folder)
-    log_begin = kwok_log.stat().st_size if kwok_log.exists() else 0
-    _call(cluster, verb, deadline, progress)
+    _call(cluster, ["create", "cluster", *arguments], deadline, progress)
     _wait_until_ready(cluster, deadline, progress)
     stages.apply_stages(cluster, deadline)
-    if kwok_starts and cluster.runs_here:
-        stages.wait_until_played(kwok_log, log_begin, progress)
+    if cluster.runs_here:
+        # kwok was there before its own kind of object was, and would look for it again after 5 s only.
+        processes.stop_components(cluster.folder, [_KWOK])
+        _call(cluster, ["start", "cluster"], deadline, progress)
+        _wait_until_ready(cluster, deadline, progress)
+        stages.wait_until_played(cluster.folder.log_of(_KWOK), progress)
+
+
+def start(cluster: Cluster, deadline: Deadline, progress: Progress) -> None:
+    """Have kwokctl bring up what does not run, and wait until the cluster is ready and kwok plays our stages.
+
+    Raises:
+        GhostError: naming the component that failed.
+    """
+    kwok_starts = cluster.runs_here and _KWOK not in processes.running(cluster.folder)
+    _call(cluster, ["start", "cluster"], deadline, progress)
+    _wait_until_ready(cluster, deadline, progress)
+    stages.apply_stages(cluster, deadline)
+    if kwok_starts:
+        stages.wait_until_played(cluster.folder.log_of(_KWOK), progress)
 
 
 def _call(cluster: Cluster, verb: list[str], deadline: Deadline, progress: Progress) -> None:

@@ -18,7 +18,7 @@ from kubectl_ghost.engine.lock import exclusive
 from kubectl_ghost.engine.ports import choose_ports
 from kubectl_ghost.engine.progress import Deadline, Progress
 from kubectl_ghost.engine.record import Record, Settings, State
-from kubectl_ghost.engine.start import start
+from kubectl_ghost.engine.start import create, start
 from kubectl_ghost.engine.tools import require_tools
 from kubectl_ghost.engine.versions import version_set
 
@@ -105,9 +105,9 @@ def _create(
         policy.write_text(settings.audit_policy, encoding="utf-8")
     folder.kwokctl_config.write_text(kwokctl.configuration(settings, cluster.record.ports, policy), encoding="utf-8")
     progress(f'creating cluster "{folder.name}" (Kubernetes {versions.kubernetes}, kwok {versions.kwok})')
-    create = ["create", "cluster", "--config", str(folder.kwokctl_config), "--timeout", f"{deadline.seconds:.0f}s"]
+    arguments = ["--config", str(folder.kwokctl_config), "--timeout", f"{deadline.seconds:.0f}s"]
     try:
-        start(cluster, create, deadline, progress)
+        create(cluster, arguments, deadline, progress)
     except BaseException:
         # The logs stay to be read; the record says that the next `up` has to begin anew.
         processes.stop(folder)
@@ -151,7 +151,7 @@ def _take_up(
         progress(f'starting cluster "{folder.name}"')
         processes.repair_pid_files(folder)
         _relink(cluster)
-        start(cluster, ["start", "cluster"], deadline, progress)
+        start(cluster, deadline, progress)
         return _remember(cluster, bin_dir=str(Path(tools.kubectl).parent)), Outcome.STARTED
     stages.apply_stages(cluster, deadline)
     return cluster, Outcome.UNCHANGED

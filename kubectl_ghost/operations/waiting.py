@@ -54,16 +54,15 @@ def wait_ready(reader: Reader, selector: str, names: Collection[str], *, timeout
     """
     deadline = time.monotonic() + timeout
     countdown = _Countdown(names, progress)
-    while True:
+    while countdown.pending:
         listing = reader.list(NODES, label_selector=selector)
         for node in listing.items:
             countdown.see(node)
-        if not countdown.pending:
-            return
         patience = min(deadline, countdown.last + _PATIENCE) - time.monotonic()
-        if patience <= 0:
+        if countdown.pending and patience <= 0:
             raise _not_ready(countdown.pending, countdown.total)
-        _watch(reader, selector, listing.resource_version, countdown, patience)
+        if countdown.pending:
+            _watch(reader, selector, listing.resource_version, countdown, patience)
 
 
 def _watch(reader: Reader, selector: str, resource_version: str, countdown: _Countdown, seconds: float) -> None:

@@ -23,8 +23,8 @@ _SUFFIXES |= {f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerat
 def sort_by(rows: Iterable[Json], expression: str) -> list[Json]:
     """Sort rows by what a JSONPath expression finds first in each.
 
-    Numbers sort as numbers, strings that are all quantities (`500m`, `1Ti`) as quantities, other strings by code point.
-    Rows without the field come first; rows that are equal in it keep their order.
+    Numbers sort as numbers, false before true, strings that are all quantities (`500m`, `1Ti`) as quantities, other
+    strings by code point. Rows without the field come first; rows that are equal in it keep their order.
 
     Raises:
         InputError: the expression is none, no row has the field, or its values cannot be put in order.
@@ -53,7 +53,7 @@ def _first(path: JsonPath, row: Json) -> list[Any]:
 def _keys(values: list[Any], source: str) -> list[tuple[bool, Any]]:
     """Keys that put what is missing or null first."""
     present = [value for value in values if value is not None]
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in present):
+    if all(isinstance(value, int | float) for value in present):
         return [(value is not None, value or 0) for value in values]
     for value in present:
         if not isinstance(value, str):

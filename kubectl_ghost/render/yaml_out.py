@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import Any
 
 from kubectl_ghost.render import yaml_strings
-from kubectl_ghost.render.gotext import go_text, json_float
+from kubectl_ghost.render.gotext import go_text
 
 _Out = Callable[[str], None]
 _STEP = "  "
 _LONGEST_SIMPLE_KEY = 128
 """Longer keys take the explicit form, `? key`; parsers look ahead no further than 1,024 characters for the colon."""
+_EXACT = 2**53
+"""From here on, the digits of a float spell another integer than the one it stands for."""
 _NATURAL = re.compile(r"[^a-z./-]")
 """What sorts otherwise than by code point: numbers by their value, signs before letters."""
 
@@ -90,10 +92,10 @@ def _scalar(value: Any, pad: str) -> str:
 
 def _float(value: float) -> str:
     """A number with a point before its exponent: YAML 1.1 takes `1e+21` for a string."""
-    text = json_float(value)
     # Whole numbers come to kubectl's YAML library as integers; it writes all others as `fmt` does.
-    if "." in text or "e" in text:
-        text = go_text(value)
+    if value.is_integer() and abs(value) < _EXACT:
+        return str(int(value))
+    text = go_text(value)
     mantissa, exponent, digits = text.partition("e")
     return text if not exponent or "." in mantissa else f"{mantissa}.0e{digits}"
 

@@ -1,0 +1,107 @@
+"""Attribution: the cases in which GPUs are shared, doubled, looked at by admins, or given back."""
+
+from kubectl_ghost.domain.holders import Holder, assignments, holders, requested_gpus
+
+CLAIM_NODES = {"n": 0}
+CAPACITY_NODES = {"n": 2}
+
+
+def pod(name, *, gpus=0, node="n", phase="Running", recorded=None, created="2026-01-01T00:00:00Z", **spec):
+    annotations = {"kubectl-ghost.dev/gpus": recorded} if recorded else {}
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{name}",
+            "annotations": annotations,
+            "creationTimestamp": created,
+        },
+        "spec": {"nodeName": node, "containers": [{"name": "c", "resources": {"limits": limits}}], **spec},
+        "status": {"phase": phase},
+    }
+
+
+def claim(name, devices, pods, *, admin=False, driver="gpu.nvidia.com"):
+    results = [
+        {"driver": driver, "pool": "n", "device": device, **({"adminAccess": True} if admin else {})}
+        for device in devices
+    ]
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "status": {
+            "allocation": {"devices": {"results": results}},
+            "reservedFor": [{"resource": "pods", "name": item, "uid": f"uid-{item}"} for item in pods],
+        },
+    }
+
+
+def test_a_claims_devices_belong_to_its_pod():
+    held = holders(CLAIM_NODES, [claim("c", ["gpu-0", "gpu-1"], ["a"])], [pod("a")])
+    assert held == {("n", "gpu-0"): [Holder("default", "a", "c")], ("n", "gpu-1"): [Holder("default", "a", "c")]}
+
+
+def test_a_shared_claim_has_both_pods():
+    held = holders(CLAIM_NODES, [claim("c", ["gpu-0"], ["a", "b"])], [pod("a"), pod("b")])
+    assert [holder.pod for holder in held[("n", "gpu-0")]] == ["a", "b"]
+
+
+def test_of_a_shared_claim_the_second_stays_when_the_first_has_ended():
+    held = holders(CLAIM_NODES, [claim("c", ["gpu-0"], ["a", "b"])], [pod("a", phase="Succeeded"), pod("b")])
+    assert [holder.pod for holder in held[("n", "gpu-0")]] == ["b"]
+
+
+def test_two_claims_of_one_pod_are_told_apart():
+    held = holders(CLAIM_NODES, [claim("c1", ["gpu-0"], ["a"]), claim("c2", ["gpu-1"], ["a"])], [pod("a")])
+    assert held[("n", "gpu-0")][0].claim == "c1"
+    assert held[("n", "gpu-1")][0].claim == "c2"
+
+
+def test_admin_access_holds_nothing():
+    assert holders(CLAIM_NODES, [claim("c", ["gpu-0"], ["a"], admin=True)], [pod("a")]) == {}
+
+
+def test_other_drivers_and_unallocated_claims_hold_nothing():
+    unallocated = {"metadata": {"name": "u", "namespace": "default"}}
+    foreign = claim("c", ["gpu-0"], ["a"], driver="gpu.example.com")
+    assert holders(CLAIM_NODES, [unallocated, foreign], [pod("a")]) == {}
+
+
+def test_by_capacity_the_oldest_gets_the_lowest():
+    younger, older = pod("a", gpus=1, created="2026-01-02T00:00:00Z"), pod("b", gpus=1)
+    assert assignments([younger, older], 2) == {("default", "b"): ("gpu-0",), ("default", "a"): ("gpu-1",)}
+
+
+def test_a_record_stands_when_an_older_pod_has_gone():
+    assert assignments([pod("a", gpus=1, recorded="gpu-1"), pod("b", gpus=1)], 2) == {
+        ("default", "a"): ("gpu-1",),
+        ("default", "b"): ("gpu-0",),
+    }
+
+
+def test_finished_pods_give_their_gpus_back():
+    held = holders(CAPACITY_NODES, [], [pod("a", gpus=1, phase="Failed"), pod("b", gpus=1)])
+    assert held == {("n", "gpu-0"): [Holder("default", "b")]}
+
+
+def test_one_gpu_handed_out_both_ways_shows_both():
+    held = holders(CAPACITY_NODES, [claim("c", ["gpu-0"], ["a"])], [pod("a"), pod("b", gpus=1)])
+    assert held[("n", "gpu-0")] == [Holder("default", "a", "c"), Holder("default", "b")]
+
+
+def test_pods_elsewhere_are_not_looked_at():
+    assert holders(CAPACITY_NODES, [], [pod("a", gpus=1, node="other")]) == {}
+
+
+def test_nvidia_gpu_served_through_dra_is_not_counted_twice():
+    served = pod("a", gpus=1)
+    served["status"]["extendedResourceClaimStatus"] = {"resourceClaimName": "c"}
+    assert requested_gpus(served) == 0
+
+
+def test_init_containers_count_as_the_scheduler_counts():
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "3"}}}
+    sidecar = {"restartPolicy": "Always", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    assert requested_gpus(pod("a", gpus=2, initContainers=[limits])) == 3
+    assert requested_gpus(pod("a", gpus=2, initContainers=[sidecar])) == 3
+    assert requested_gpus(pod("a", gpus=1, initContainers=[sidecar, limits])) == 4
