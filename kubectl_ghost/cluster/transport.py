@@ -171,9 +171,7 @@ class Transport:
         self._note_bodies(request, answer)
         return response, answer
 
-    def _send(
-        self, method: str, place: str, request: bytes, timeout: float | None
-    ) -> tuple[Connection, HTTPResponse]:
+    def _send(self, method: str, place: str, request: bytes, timeout: float | None) -> tuple[Connection, HTTPResponse]:
         start = time.monotonic()
         try:
             connection, response = self._pool.send(

@@ -81,9 +81,7 @@ class Writer(Reader):
         self._guard("create", resource, live=None, body=body, node=node)
         if self.dry_run is DryRun.CLIENT:
             return body
-        return self._send(
-            requests.create(resource, body, namespace=namespace, dry_run=self._on_server, echo=echo)
-        )
+        return self._send(requests.create(resource, body, namespace=namespace, dry_run=self._on_server, echo=echo))
 
     def patch(
         self,

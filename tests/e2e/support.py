@@ -66,6 +66,10 @@ class E2ECluster:
         """Where the components' logs and audit.log lie."""
         return self.kubeconfig.parent / "kwok" / "clusters" / self.name / "logs"
 
+    def pid_of(self, component: str) -> int:
+        """Process id of a component of this cluster."""
+        return int((self.logs_dir.parent / "pids" / f"{component}.pid").read_text())
+
     def environment(self) -> dict[str, str]:
         """What kubectl runs in; its cache is kept out of the user's home, where only the tool could write then."""
         cache = str(self.user.root / "kubectl-cache")
