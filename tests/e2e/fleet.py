@@ -53,7 +53,9 @@ def tool_writes(cluster: E2ECluster, since: int) -> list[Json]:
     return [
         event
         for event in map(json.loads, lines)
-        if event["userAgent"].startswith("kubectl-ghost/") and event["verb"] not in ("get", "list", "watch")
+        if event["stage"] == "ResponseComplete"
+        and event["userAgent"].startswith("kubectl-ghost/")
+        and event["verb"] not in ("get", "list", "watch")
     ]
 
 

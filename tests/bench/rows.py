@@ -1,0 +1,143 @@
+"""The rows: what is measured, against whom, and in what state the cluster is meanwhile."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.bench.measure import Row, Sample, run, timed
+from tests.e2e.support import E2ECluster
+
+NODES = 1000
+LARGE = 5000
+PLANNED = 10_000
+_POLL = 0.2
+_SETTLE_SECONDS = 5.0
+"""Controllers and kwok go on writing after a bulk change; the next measurement waits until they are done."""
+
+
+@dataclass
+class Bench:
+    """A cluster and how often everything is measured on it."""
+
+    cluster: E2ECluster
+    runs: int
+
+    def ghost(self, *arguments: str) -> Sample:
+        """Time our command."""
+        return run([sys.executable, "-m", "kubectl_ghost", *arguments], self.cluster.environment())
+
+    def kubectl(self, *arguments: str) -> Sample:
+        """Time kubectl."""
+        return run([str(self.cluster.bin_dir / "kubectl"), *arguments], self.cluster.environment())
+
+    def kwokctl_scale(self, nodes: int) -> Sample:
+        """Time `kwokctl scale node`: bare nodes, no GPUs, no slices."""
+        command = [str(self.cluster.bin_dir / "kwokctl"), "--name", self.cluster.name]
+        environment = {**self.cluster.environment(), "KWOK_WORKDIR": str(self.cluster.logs_dir.parents[2])}
+        return run([*command, "scale", "node", "peer", f"--replicas={nodes}"], environment)
+
+    def ready(self, number: int) -> None:
+        """Return when so many nodes are Ready."""
+        while self._ready_nodes() < number:
+            time.sleep(_POLL)
+
+    def _ready_nodes(self) -> int:
+        command = [str(self.cluster.bin_dir / "kubectl"), "get", "nodes", "--no-headers"]
+        listed = subprocess.run(command, env=self.cluster.environment(), capture_output=True, text=True, check=True)
+        return sum(line.split()[1] == "Ready" for line in listed.stdout.splitlines())
+
+    def settle(self) -> None:
+        """Wait until nothing has been written to nodes for a while."""
+        before = ""
+        while before != (now := self._version()):
+            before = now
+            time.sleep(_SETTLE_SECONDS)
+
+    def _version(self) -> str:
+        command = [str(self.cluster.bin_dir / "kubectl"), "get", "--raw", "/api/v1/nodes?limit=1"]
+        listed = subprocess.run(command, env=self.cluster.environment(), capture_output=True, text=True, check=True)
+        version: str = json.loads(listed.stdout)["metadata"]["resourceVersion"]
+        return version
+
+
+def all_rows(bench: Bench) -> Iterator[Row]:
+    """Every row, measured one after the other."""
+    yield _start_up(bench)
+    yield _small_status(bench)
+    yield _plan_only(bench)
+    yield from _bulk(bench)
+    yield from _large(bench)
+
+
+def _start_up(bench: Bench) -> Row:
+    row = Row("kubectl-ghost --help", "kubectl --help", "<= 0.15 s")
+    bench.ghost("--help")
+    for _ in range(bench.runs):
+        row.ours.append(bench.ghost("--help"))
+        row.peer.append(bench.kubectl("--help"))
+    return row
+
+
+def _small_status(bench: Bench) -> Row:
+    bench.ghost("add-pool")
+    row = Row("status, 4 nodes", "kubectl get nodes", "<= 3 x")
+    bench.ghost("status")
+    bench.kubectl("get", "nodes")
+    for _ in range(max(bench.runs, 5)):
+        row.ours.append(bench.ghost("status"))
+        row.peer.append(bench.kubectl("get", "nodes"))
+    bench.ghost("delete-pool", "--all")
+    return row
+
+
+def _plan_only(bench: Bench) -> Row:
+    row = Row(f"plan only: add-pool --count {PLANNED} --dry-run=client", "", "<= 2 s, < 300 MB")
+    for _ in range(bench.runs):
+        row.ours.append(bench.ghost("add-pool", "--count", str(PLANNED), "--dry-run=client"))
+    return row
+
+
+def _bulk(bench: Bench) -> Iterator[Row]:
+    peer = "kwokctl scale node"
+    create = Row(f"add-pool --wait=false, {NODES} nodes of 8 GPUs", peer, "<= 0.7 x")
+    ready = Row("the same until every node is Ready", peer, "<= 1.2 x")
+    delete = Row("delete-pool of the same", f"{peer} --replicas=0", "<= 1.2 x")
+    for _ in range(bench.runs):
+        _one_bulk(bench, create.peer, ready.peer, delete.peer, ours=False)
+        _one_bulk(bench, create.ours, ready.ours, delete.ours, ours=True)
+    yield from (create, ready, delete)
+
+
+def _one_bulk(bench: Bench, create: list[Sample], ready: list[Sample], delete: list[Sample], *, ours: bool) -> None:
+    bench.settle()
+
+    def make() -> None:
+        if ours:
+            create.append(bench.ghost("add-pool", "--count", str(NODES), "--wait=false"))
+        else:
+            create.append(bench.kwokctl_scale(NODES))
+        bench.ready(NODES)
+
+    ready.append(timed(make))
+    bench.settle()
+    delete.append(bench.ghost("delete-pool", "node") if ours else bench.kwokctl_scale(0))
+
+
+def _large(bench: Bench) -> Iterator[Row]:
+    bench.ghost("add-pool", "--count", str(LARGE), "--timeout", "20m")
+    bench.settle()
+    status = Row(f"status, {LARGE} nodes", "kubectl get nodes", "<= 0.5 x")
+    gpus = Row(f"get gpus, {LARGE} nodes", "kubectl get nodes", "<= 0.5 x")
+    for _ in range(bench.runs):
+        peer = bench.kubectl("get", "nodes")
+        status.ours.append(bench.ghost("status"))
+        gpus.ours.append(bench.ghost("get", "gpus"))
+        status.peer.append(peer)
+        gpus.peer.append(peer)
+    yield from (status, gpus)
+    bench.ghost("delete-pool", "--all")
