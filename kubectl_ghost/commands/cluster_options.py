@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-NAME = click.option("--name", metavar="NAME", default="kubectl-ghost", show_default=True, help="Name of the cluster.")
-VERSION = click.option("--version", metavar="VERSION", help="Kubernetes minor version, such as 1.36.")
+NAME = click.option("--name", metavar="NAME", default="kubectl-ghost", show_default=True, help="Name of the cluster")
+VERSION = click.option("--version", metavar="VERSION", help="Kubernetes minor version, such as 1.36")
 BIN_DIR = click.option(
     "--bin-dir",
     metavar="DIR",
-    help="Use the binaries in this folder and no others. By default $KUBECTL_GHOST_BIN_DIR.",
+    help="Use the binaries in this folder and no others (default $KUBECTL_GHOST_BIN_DIR)",
 )
 
 

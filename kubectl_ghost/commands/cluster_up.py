@@ -20,12 +20,12 @@ _FEATURE_GATE = re.compile(r"\w+=(true|false)")
 @NAME
 @VERSION
 @BIN_DIR
-@click.option("--runtime", metavar="RUNTIME", help="kwokctl's runtime; by default binary, plain processes.")
-@click.option("--feature-gates", metavar="NAME=BOOL,...", help="Feature gates for every component of Kubernetes.")
-@click.option("--disable-qps-limits", is_flag=True, help="Lift the limits on requests, for measurements.")
-@click.option("--audit-policy", metavar="FILE", help="Audit policy; the log is audit.log beside the components' logs.")
-@click.option("--merge-kubeconfig", is_flag=True, help="Merge the context into your kubeconfig and make it current.")
-@click.option("--timeout", type=DURATION, default=120.0, show_default="120s", help="How long to wait until ready.")
+@click.option("--runtime", metavar="RUNTIME", help="kwokctl's runtime; by default binary, plain processes")
+@click.option("--feature-gates", metavar="NAME=BOOL,...", help="Feature gates for every component of Kubernetes")
+@click.option("--disable-qps-limits", is_flag=True, help="Lift the limits on requests, for measurements")
+@click.option("--audit-policy", metavar="FILE", help="Audit policy; the log is audit.log beside the components' logs")
+@click.option("--merge-kubeconfig", is_flag=True, help="Merge the context into your kubeconfig and make it current")
+@click.option("--timeout", type=DURATION, default="120s", show_default=True, help="How long to wait until ready")
 def command(
     *,
     name: str,

@@ -96,6 +96,11 @@ def _patches() -> list[dict[str, Any]]:
             ],
         },
         {"name": "kube-apiserver", "extraArgs": [{"key": "service-cluster-ip-range", "value": SERVICE_RANGE}]},
+        # There is one of each: an election would only make one that is started again wait for the lease of its past.
+        *(
+            {"name": name, "extraArgs": [{"key": "leader-elect", "value": "false"}]}
+            for name in ("kube-controller-manager", "kube-scheduler")
+        ),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -53,16 +52,22 @@ class Bench:
 
     def settle(self) -> None:
         """Wait until nothing has been written to nodes for a while."""
-        before = ""
-        while before != (now := self._version()):
+        before = None
+        while before != (now := self._versions()):
             before = now
             time.sleep(_SETTLE_SECONDS)
 
-    def _version(self) -> str:
-        command = [str(self.cluster.bin_dir / "kubectl"), "get", "--raw", "/api/v1/nodes?limit=1"]
-        listed = subprocess.run(command, env=self.cluster.environment(), capture_output=True, text=True, check=True)
-        version: str = json.loads(listed.stdout)["metadata"]["resourceVersion"]
-        return version
+    def _versions(self) -> str:
+        command = [
+            str(self.cluster.bin_dir / "kubectl"),
+            "get",
+            "nodes",
+            "-o",
+            "custom-columns=:.metadata.resourceVersion",
+        ]
+        return subprocess.run(
+            command, env=self.cluster.environment(), capture_output=True, text=True, check=True
+        ).stdout
 
 
 def all_rows(bench: Bench) -> Iterator[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -111,6 +112,8 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 def running_cluster(user: Ghost, *flags: str) -> Iterator[E2ECluster]:
     """Make a cluster of a name that no other run has, and delete it in the end."""
     name = f"e2e-{uuid.uuid4().hex[:8]}"
+    # A runner that gives up sends SIGTERM, which would end Python without a word: the cluster has to go down then too.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         printed = exports(user("cluster", "up", "--name", name, *flags).stdout)
         yield E2ECluster(name, user, Path(printed["KUBECONFIG"]), Path(printed["PATH"].removesuffix(":$PATH")))
