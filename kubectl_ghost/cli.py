@@ -51,7 +51,7 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         return _fail(f"error: {error.format_message()}")
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted: run the same command again to finish the work", err=True)
+        click.echo("interrupted; what was begun can be finished by running the same command again", err=True)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing can be told to anyone, and Python must not try again at exit.

@@ -6,9 +6,9 @@ import contextlib
 import select
 import socket
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final
 
+from kubectl_ghost.cluster.http_answer import HttpAnswer, ProtocolError
 from kubectl_ghost.cluster.proxy import Proxy
 
 if TYPE_CHECKING:
@@ -44,23 +44,16 @@ class Connection:
         self.used = False
         self._socket = _dial(endpoint, timeout)
 
-    def send(self, request: bytes, method: str, timeout: float | None) -> HTTPResponse:
+    def send(self, request: bytes, timeout: float | None) -> HttpAnswer:
         """Send a whole request at once and read the head of its answer.
 
         Raises:
             OSError: the connection broke; `was_closed` tells whether before any byte of the answer.
-            HTTPException: the answer is not HTTP.
+            ProtocolError: the answer is not HTTP.
         """
         self._socket.settimeout(timeout)
         self._socket.sendall(request)
-        response = HTTPResponse(self._socket, method=method)
-        try:
-            response.begin()
-        except BaseException:
-            # It holds the socket open beyond the connection's close().
-            response.close()
-            raise
-        return response
+        return HttpAnswer(self._socket)
 
     def is_stale(self) -> bool:
         """Whether the server has closed it meanwhile. An idle server has nothing to say but that."""
@@ -90,17 +83,24 @@ def _dial(endpoint: Endpoint, timeout: float | None) -> socket.socket:
     if endpoint.proxy is not None:
         host, port = endpoint.proxy.host, endpoint.proxy.port
     limit = min(timeout or _CONNECT_SECONDS, _CONNECT_SECONDS)
-    connected = socket.create_connection((host, port), timeout=limit)
+    connected = socket.create_connection((_encoded(host), port), timeout=limit)
     try:
         _set_options(connected)
         if endpoint.proxy is not None:
             _tunnel(connected, endpoint, endpoint.proxy)
         if endpoint.ssl_context is None:
             return connected
-        return endpoint.ssl_context.wrap_socket(connected, server_hostname=endpoint.server_name or endpoint.host)
+        return endpoint.ssl_context.wrap_socket(connected, server_hostname=_encoded(endpoint.server_name or endpoint.host))
     except BaseException:
         connected.close()
         raise
+
+
+def _encoded(host: str) -> bytes:
+    """A host's name as bytes: for a str, socket and ssl would import the codec for international names every time."""
+    if host.isascii():
+        return host.encode()
+    return host.encode("idna")
 
 
 def _set_options(connected: socket.socket) -> None:
@@ -113,17 +113,14 @@ def _set_options(connected: socket.socket) -> None:
 
 
 def _tunnel(connected: socket.socket, endpoint: Endpoint, proxy: Proxy) -> None:
-    host = endpoint.host
+    host = _encoded(endpoint.host).decode()
     if ":" in host:
         host = f"[{host}]"
     lines = [f"CONNECT {host}:{endpoint.port} HTTP/1.1", f"Host: {host}:{endpoint.port}"]
     if proxy.authorization:
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
     connected.sendall("\r\n".join([*lines, "", ""]).encode())
-    response = HTTPResponse(connected, method="CONNECT")
-    try:
-        response.begin()
-        if response.status != 200:
-            raise HTTPException(f"proxy {proxy.host}:{proxy.port} answered {response.status} {response.reason}")
-    finally:
-        response.close()
+    answer = HttpAnswer(connected, has_body=False)
+    answer.close()
+    if answer.status != 200:
+        raise ProtocolError(f"proxy {proxy.host}:{proxy.port} answered {answer.status} {answer.reason}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 import socket
 from typing import Final
 
 from kubectl_ghost.cluster import errors
+from kubectl_ghost.cluster.http_answer import ProtocolError
 
 # OpenSSL's verify codes (x509_vfy.h): stable numbers, unlike the texts.
 _EXPIRED: Final = 10
@@ -51,7 +51,7 @@ def _words(cause: Exception, method: str, host: str, timeout: float | None) -> t
     tls = _tls_words(cause, host)
     if tls:
         return unable + tls[0], tls[1]
-    if isinstance(cause, (ConnectionError, http.client.HTTPException)):
+    if isinstance(cause, (ConnectionError, ProtocolError)):
         detail = str(cause).strip() or type(cause).__name__
         if method == "POST":
             return f"{unable}lost the connection to {host}: {detail}", "whether it was done is not known: run it again"

@@ -7,13 +7,15 @@ several requests.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http.client import HTTPResponse
-from ssl import SSLContext
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from kubectl_ghost.cluster import proxy
+from kubectl_ghost.cluster import proxy, server_url
 from kubectl_ghost.cluster.connection import Connection, Endpoint, was_closed
+from kubectl_ghost.cluster.http_answer import HttpAnswer
 from kubectl_ghost.cluster.kubeconfig import Target
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 
 class Pool:
@@ -23,9 +25,9 @@ class Pool:
         """Nothing is connected to yet.
 
         Raises:
-            GhostError: the proxy is of a kind that is not supported.
+            GhostError: the server's or the proxy's URL is none, or the proxy of a kind that is not supported.
         """
-        url = urlsplit(target.server)
+        url = server_url.split(target.server, "the server to connect to")
         self._host = url.hostname or ""
         self._port = url.port or {"http": 80, "https": 443}[url.scheme]
         self._server_name = str(target.cluster.get("tls-server-name") or "")
@@ -42,17 +44,17 @@ class Pool:
 
     def send(
         self, method: str, request: bytes, ssl_context: SSLContext | None, timeout: float | None
-    ) -> tuple[Connection, HTTPResponse]:
+    ) -> tuple[Connection, HttpAnswer]:
         """Send a request; return the connection, which is the caller's until put back, and the head of the answer.
 
         Raises:
             OSError: there is no way there, or the connection broke.
-            HTTPException: the answer is not HTTP.
+            ProtocolError: the answer is not HTTP.
         """
         endpoint = Endpoint(self._host, self._port, ssl_context, self._server_name, self._proxy)
         connection = self._take() or Connection(endpoint, timeout)
         try:
-            return connection, connection.send(request, method, timeout)
+            return connection, connection.send(request, timeout)
         except OSError as cause:
             connection.close()
             # A server may close an idle connection at any time, this one between our look at it and our sending.
@@ -64,7 +66,7 @@ class Pool:
             raise
         connection = Connection(endpoint, timeout)
         try:
-            return connection, connection.send(request, method, timeout)
+            return connection, connection.send(request, timeout)
         except BaseException:
             connection.close()
             raise

@@ -15,8 +15,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote
 
+from kubectl_ghost.cluster import server_url
 from kubectl_ghost.domain.errors import GhostError
 
 
@@ -33,15 +34,17 @@ def choose(server: SplitResult, proxy_url: str, environ: Mapping[str, str]) -> P
     """The proxy for this server, or None for a direct connection.
 
     Raises:
-        GhostError: the proxy is of a kind that is not supported.
+        GhostError: the proxy's URL is none, or the proxy of a kind that is not supported.
     """
     if proxy_url:
-        return _parse(proxy_url)
+        return _parse(proxy_url, "the cluster's proxy-url")
     name = f"{server.scheme}_proxy"
-    found = environ.get(name.upper()) or environ.get(name) or ""
+    if environ.get(name.upper()):
+        name = name.upper()
+    found = environ.get(name) or ""
     if not found or _is_excluded(server, environ.get("NO_PROXY") or environ.get("no_proxy") or ""):
         return None
-    return _parse(found)
+    return _parse(found, name)
 
 
 def is_loopback(host: str) -> bool:
@@ -49,11 +52,11 @@ def is_loopback(host: str) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
 
 
-def _parse(url: str) -> Proxy:
+def _parse(url: str, source: str) -> Proxy:
     if "://" not in url:
         url = f"http://{url}"
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
+    parts = server_url.split(url, source)
+    if parts.scheme != "http":
         raise GhostError(
             f'proxy URL scheme "{parts.scheme}" is not supported', "only http:// proxies are: they tunnel TLS untouched"
         )
@@ -61,7 +64,7 @@ def _parse(url: str) -> Proxy:
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = "Basic " + base64.b64encode(pair.encode()).decode()
-    return Proxy(parts.hostname, parts.port or 80, authorization)
+    return Proxy(parts.hostname or "", parts.port or 80, authorization)
 
 
 def _is_excluded(server: SplitResult, no_proxy: str) -> bool:

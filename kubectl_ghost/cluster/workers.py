@@ -1,18 +1,20 @@
 """Doing one thing to many objects at a time, with the results in order.
 
 Sixteen threads is where more bring nothing: by then the API server, or the GIL, is what there is to wait for.
+
+Plain threads rather than concurrent.futures: its import costs as much as several requests, and at exit it waits for
+its threads whatever happens. These are daemons, so that a second Ctrl-C can leave a request that never ends behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,57 +24,96 @@ _AHEAD: Final = 4
 """How many items for each worker are taken from the input ahead of the result that is waited for."""
 
 
+class _Task(Generic[T, R]):
+    """One item and, once `done`, what became of it: a result, an error, or neither when it was not begun any more."""
+
+    __slots__ = ("done", "error", "item", "result")
+
+    def __init__(self, item: T) -> None:
+        self.item = item
+        self.done = threading.Event()
+        self.result: tuple[R] | None = None
+        self.error: BaseException | None = None
+
+
 def run_ordered(function: Callable[[T], R], items: Iterable[T], *, workers: int = WORKERS) -> Iterator[R]:
     """Call `function` on every item, `workers` at a time, and yield the results in the order of the items.
 
     The input is taken as it is needed, so it may be endless. After an error nothing more is begun; what was under way
     is waited for and its results are still yielded, since it has happened; then the first error is raised, the others
-    noted on it. The same on Ctrl-C or when the iterator is closed: nothing begins, what is under way ends.
+    noted on it. The same on Ctrl-C or when the iterator is closed: nothing begins, what is under way ends. A second
+    Ctrl-C no longer waits for that.
 
     Raises:
         Exception: whatever `function` raised first in the order of the items.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     stop = threading.Event()
-
-    def call(item: T) -> tuple[R] | None:
-        if stop.is_set():
-            return None
-        try:
-            return (function(item),)
-        except BaseException:
-            stop.set()
-            raise
-
+    queue: SimpleQueue[_Task[T, R] | None] = SimpleQueue()
     source = iter(items)
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="ghost")
+    pending: deque[_Task[T, R]] = deque()
+
+    def take(count: int) -> None:
+        for item in islice(source, count):
+            pending.append(_Task(item))
+            queue.put(pending[-1])
+
+    threads: list[threading.Thread] = []
     try:
-        pending = deque(pool.submit(call, item) for item in islice(source, workers * _AHEAD))
-        failures: list[Exception] = []
+        take(workers * _AHEAD)
+        for number in range(min(workers, len(pending))):
+            thread = threading.Thread(target=_work, args=(function, queue, stop), name=f"ghost-{number}", daemon=True)
+            thread.start()
+            threads.append(thread)
+        errors: list[Exception] = []
         while pending:
-            result = _result(pending.popleft(), failures)
+            result = _outcome(pending.popleft(), errors)
             if not stop.is_set():
-                pending.extend(pool.submit(call, item) for item in islice(source, 1))
+                take(1)
             if result is not None:
                 yield result[0]
-        if failures:
-            raise _combined(failures)
+        if errors:
+            raise _combined(errors)
     finally:
         stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+        _end(threads, queue)
 
 
-def _result(future: Future[tuple[R] | None], failures: list[Exception]) -> tuple[R] | None:
-    try:
-        return future.result()
-    except Exception as error:
-        failures.append(error)
-        return None
+def _work(function: Callable[[T], R], queue: SimpleQueue[_Task[T, R] | None], stop: threading.Event) -> None:
+    while (task := queue.get()) is not None:
+        try:
+            if not stop.is_set():
+                task.result = (function(task.item),)
+        except BaseException as error:
+            stop.set()
+            task.error = error
+        finally:
+            task.done.set()
 
 
-def _combined(failures: list[Exception]) -> Exception:
-    first, *others = failures
+def _outcome(task: _Task[T, R], errors: list[Exception]) -> tuple[R] | None:
+    task.done.wait()
+    if isinstance(task.error, Exception):
+        errors.append(task.error)
+    elif task.error is not None:
+        raise task.error
+    return task.result
+
+
+def _end(threads: list[threading.Thread], queue: SimpleQueue[_Task[T, R] | None]) -> None:
+    """Wait for what is under way, unless Ctrl-C comes while waiting.
+
+    That one is the second as a rule: the first is why nothing more begins, and goes on to the caller. A request may
+    wait for its server for ever, and its thread cannot be ended; it is left behind and ends with the process.
+    """
+    for _ in threads:
+        queue.put(None)
+    with contextlib.suppress(KeyboardInterrupt):
+        for thread in threads:
+            thread.join()
+
+
+def _combined(errors: list[Exception]) -> Exception:
+    first, *others = errors
     for other in others:
         first.add_note(f"also: {other}")
     return first

@@ -75,11 +75,11 @@ def command(
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import announce, warn, writer
     from kubectl_ghost.commands.waiting import wait_for_nodes
-    from kubectl_ghost.domain.pools import check_range
+    from kubectl_ghost.domain.pools import MOST_NODES, check_range
     from kubectl_ghost.operations.add_pool import apply_pool, plan_pool
 
     if count is not None:
-        check_range("--count", count, 1, 100_000)
+        check_range("--count", count, 1, MOST_NODES)
     check_change_output(output)
     connection = writer(context, dry_run)
     plan = plan_pool(connection, name, count, _request(settings), allow_mixed=allow_mixed, force=force)

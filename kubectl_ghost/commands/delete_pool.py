@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kubectl_ghost.conventions.command import GhostCommand
-from kubectl_ghost.conventions.flags import change_output_option, dry_run_option
+from kubectl_ghost.conventions.flags import change_output_option, dry_run_option, wait_options
 from kubectl_ghost.conventions.messages import DryRun
 
 _EPILOG = """\b
@@ -23,6 +23,7 @@ Examples:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "everything", is_flag=True, help="Delete all pools")
 @click.option("--ignore-not-found", is_flag=True, help='Treat "pool not found" as a successful delete')
+@wait_options
 @dry_run_option
 @change_output_option
 @click.pass_context
@@ -32,12 +33,16 @@ def command(
     names: tuple[str, ...],
     everything: bool,
     ignore_not_found: bool,
+    wait: bool,
+    timeout: float,
     dry_run: DryRun,
     output: str | None,
 ) -> None:
     """Delete pools with their nodes, their slices and the pods on them."""
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import warn, writer
+    from kubectl_ghost.commands.waiting import wait_for_deletion
+    from kubectl_ghost.conventions.messages import no_resources
     from kubectl_ghost.operations.delete_pool import delete_pools, select_pools
 
     if bool(names) == everything:
@@ -46,7 +51,9 @@ def command(
     connection = writer(context, dry_run)
     going, staying = select_pools(connection, names, everything=everything, ignore_missing=ignore_not_found)
     if not going:
-        click.echo("No resources found", err=True)
+        click.echo(no_resources(), err=True)
     warnings: list[str] = []
-    print_changes(delete_pools(connection, going, staying, warnings), output, dry_run)
+    changes = print_changes(delete_pools(connection, going, staying, warnings), output, dry_run)
     warn(warnings)
+    if wait and dry_run is DryRun.NONE:
+        wait_for_deletion(connection, changes, timeout)

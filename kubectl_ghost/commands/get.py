@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,7 +51,8 @@ def command(context: click.Context, /, kind: str, names: tuple[str, ...], output
     A GPU is named NODE/GPU, as in node-3/gpu-2.
     """
     from kubectl_ghost.commands.output import write
-    from kubectl_ghost.commands.session import reader
+    from kubectl_ghost.commands.session import reader, warn
+    from kubectl_ghost.conventions.messages import no_resources, not_found
 
     if kind not in _TYPES:
         raise click.UsageError(f'the server doesn\'t have a resource type "{kind}": use pools, nodes or gpus', context)
@@ -62,13 +63,14 @@ def command(context: click.Context, /, kind: str, names: tuple[str, ...], output
     connection = reader(context)
     rows, missing = listing.rows(connection)
     write(listing.lines(rows, headers=not flags["no_headers"]))
-    if flags["watch"]:
-        _watch(listing, connection, rows)
+    warn(listing.problems)
     for name in missing:
-        click.echo(f'Error from server (NotFound): {_TITLES[listing.kind]} "{name}" not found', err=True)
+        click.echo(not_found(_TITLES[listing.kind], name), err=True)
     if not rows and not names:
-        click.echo("No resources found", err=True)
-    return 1 if missing and not flags["ignore_not_found"] else 0
+        click.echo(no_resources(), err=True)
+    if flags["watch"] and not missing:
+        _watch(listing, connection, rows)
+    return 1 if missing else 0
 
 
 @dataclass
@@ -80,6 +82,7 @@ class _Listing:
     output: str
     flags: dict[str, Any]
     columns: Callable[[], list[Column]] = list
+    problems: list[str] = field(default_factory=list)
 
     def check(self) -> None:
         """Refuse an unknown format before the cluster is asked."""
@@ -98,6 +101,7 @@ class _Listing:
             field_selector=self.flags["field_selector"],
             chunk=self.flags["chunk_size"],
         )
+        self.problems = inventory.problems
         found = self._views(inventory)
         missing: list[str] = []
         if self.names:
@@ -143,7 +147,7 @@ class _Listing:
 
 
 def _watch(listing: _Listing, connection: Any, rows: list[Json]) -> None:
-    """Print what changes, looking once a second; Ctrl-C ends it."""
+    """Print what changes, looking once a second, until Ctrl-C. As with kubectl, what goes is printed a last time."""
     import sys
 
     from kubectl_ghost.commands.output import write
@@ -153,6 +157,9 @@ def _watch(listing: _Listing, connection: Any, rows: list[Json]) -> None:
         sys.stdout.flush()
         time.sleep(_WATCH_SECONDS)
         rows, _ = listing.rows(connection)
-        changed = [row for row in rows if known.get(row["metadata"]["name"]) != row]
-        write(listing.lines(changed, headers=False))
-        known = {row["metadata"]["name"]: row for row in rows}
+        now = {row["metadata"]["name"]: row for row in rows}
+        changed = [row for name, row in now.items() if known.get(name) != row]
+        changed += [row for name, row in known.items() if name not in now]
+        if changed:
+            write(listing.lines(changed, headers=False))
+        known = now

@@ -24,7 +24,12 @@ def check_change_output(output: str | None) -> None:
     Raises:
         InputError: naming the formats.
     """
-    if output in (None, "name", "json", "yaml") or str(output).startswith("jsonpath"):
+    from kubectl_ghost.render.printers import printer
+
+    if output is None or output in ("name", "json", "yaml"):
+        return
+    if output.partition("=")[0] in ("jsonpath", "jsonpath-as-json", "jsonpath-file"):
+        printer(output)
         return
     raise InputError(
         f'unable to match a printer suitable for the output format "{output}", '
@@ -33,17 +38,22 @@ def check_change_output(output: str | None) -> None:
 
 
 def print_changes(changes: Iterable[Change], output: str | None, dry_run: DryRun) -> list[Change]:
-    """Print changes as they happen, or the objects together at the end; returns them."""
+    """Print changes as they happen, or the objects together at the end.
+
+    Returns:
+        What happened, in order; with no more than each object's metadata, unless all of it is printed at the end.
+    """
     from kubectl_ghost.render.printers import printer
 
+    whole = output not in (None, "name")
     done = []
     for change in changes:
-        done.append(change)
+        done.append(change if whole else change.brief())
         if output is None:
             click.echo(_sentence(change, dry_run))
         elif output == "name":
             click.echo(f"{change.resource.title}/{change.name}")
-    if output not in (None, "name"):
+    if whole:
         bodies = [change.body for change in done]
         write(printer(str(output), single=len(bodies) == 1)(bodies))
     return done

@@ -46,7 +46,7 @@ def command(
     """
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import warn, writer
-    from kubectl_ghost.commands.waiting import wait_for_nodes
+    from kubectl_ghost.commands.waiting import wait_for_deletion, wait_for_nodes
     from kubectl_ghost.operations.scale_pool import plan_scale, scale
 
     if (count is None) == (replicas is None):
@@ -59,5 +59,5 @@ def command(
     changes = print_changes(scale(connection, plan), output, dry_run)
     warn(plan.grow.warnings)
     if wait and dry_run is DryRun.NONE:
-        kept = [change for change in changes if change.verb != "deleted"]
-        wait_for_nodes(connection, name, kept, timeout)
+        wait_for_nodes(connection, name, changes, timeout)
+        wait_for_deletion(connection, changes, timeout)

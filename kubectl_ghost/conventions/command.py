@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, NoReturn
 
 import click
@@ -19,26 +19,41 @@ from kubectl_ghost.conventions.global_flags import global_options
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _BARE = {"--dry-run": "unspecified", "--wait": "true"}
 """Flags whose value may be left out, with what the flag alone means: they never take the next word."""
+_BOOLEANS = {"true": True, "false": False}
 _SHORT_FLAG_WITH_EQUALS = re.compile(r"(-[A-Za-z])=(.*)", re.DOTALL)
 
 CommandTable = Mapping[str, tuple[str, str, str]]
 """Command name -> (heading in the help, module that defines `command`, one line of help)."""
 
 
-def normalised(arguments: list[str]) -> list[str]:
-    """kubectl's spellings that click does not know: `-o=json` is `-o json`, a bare `--dry-run` takes no value."""
+def normalised(arguments: list[str], switches: Collection[str] = ()) -> list[str]:
+    """kubectl's spellings that click does not know.
+
+    `-o=json` is `-o json`, a bare `--dry-run` takes no value, and a switch can be given one: `--no-headers=true`.
+
+    Args:
+        switches: the flags that are on or off.
+    """
     result: list[str] = []
     for position, argument in enumerate(arguments):
         if argument == "--":
             return result + arguments[position:]
         short = _SHORT_FLAG_WITH_EQUALS.fullmatch(argument)
+        flag, _, value = argument.partition("=")
         if short:
             result += short.groups()
+        elif flag in switches and value in _BOOLEANS:
+            result += [flag] * _BOOLEANS[value]
         elif argument in _BARE:
             result.append(f"{argument}={_BARE[argument]}")
         else:
             result.append(argument)
     return result
+
+
+def _switches(command: click.Command) -> set[str]:
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    return {flag for option in options if option.is_flag for flag in option.opts}
 
 
 class GhostCommand(click.Command):
@@ -52,7 +67,7 @@ class GhostCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse after bringing kubectl's spellings into click's."""
-        return super().parse_args(ctx, normalised(args))
+        return super().parse_args(ctx, normalised(args, _switches(self)))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """kubectl's pointer to the flags that every command takes."""
@@ -75,7 +90,7 @@ class GhostGroup(click.Group):
         if not args:
             click.echo(ctx.get_help())
             ctx.exit(0)
-        return super().parse_args(ctx, normalised(args))
+        return super().parse_args(ctx, normalised(args, _switches(self)))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every name in the table, in its order."""

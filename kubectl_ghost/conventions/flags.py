@@ -56,7 +56,7 @@ def wait_options(function: F) -> F:
         type=DURATION,
         default="5m",
         show_default=True,
-        help="The length of time to wait before giving up",
+        help="The length of time to wait before giving up; at once after 30s in which nothing happens",
     )(function)
     return click.option(
         "--wait",

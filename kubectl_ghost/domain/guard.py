@@ -70,9 +70,10 @@ def _slice(verb: str, live: Json | None, body: Json | None, node: Json | None) -
     if verb == "delete":
         return True
     spec = (body or {}).get("spec", {})
-    if node is None or not is_ours(node):
+    if node is None or not is_ours(node) or spec.get("driver") != GPU_DRIVER:
         return False
-    return bool(spec.get("driver") == GPU_DRIVER and spec.get("nodeName") == node["metadata"]["name"])
+    places = [item.get("spec", {}).get("nodeName") for item in (live, body) if item is not None]
+    return all(place == node["metadata"]["name"] for place in places)
 
 
 def _device_class(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
@@ -104,8 +105,12 @@ def _all_pass(test: Callable[[Json], bool], verb: str, live: Json | None, body: 
 
 
 def _touches_marks(patch: Json) -> bool:
-    metadata = patch.get("metadata") or {}
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    metadata = patch.get("metadata", {})
+    if metadata is None:
+        return True
+    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    if labels is None or annotations is None:
+        return True
     return bool(
         labels.get(MANAGED_BY_LABEL, MANAGED_BY) != MANAGED_BY
         or annotations.get(KWOK_NODE_KEY, KWOK_NODE_VALUE) != KWOK_NODE_VALUE

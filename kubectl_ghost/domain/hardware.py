@@ -7,11 +7,13 @@ the tool, on any machine, can derive the same objects from it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from kubectl_ghost.domain.catalogue import model_keys
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION
 
 FORMAT = 1
 
@@ -76,19 +78,20 @@ class PoolSettings:
 
 @dataclass(frozen=True, slots=True)
 class NodeHardware:
-    """The whole declaration of one node: its pool's settings, and its own place in the pool."""
+    """The whole declaration of one node: its pool's settings, and its own place in the pool.
+
+    `pool_size` stands on the pool's first node alone: the number of nodes that the pool is to have, so that a command
+    that was interrupted while it made them can be finished.
+    """
 
     settings: PoolSettings
     index: int
+    pool_size: int | None = None
 
     @property
     def node_name(self) -> str:
         """`<pool>-<index>`: the name of every node that this tool creates."""
         return f"{self.settings.name}-{self.index}"
-
-    def with_settings(self, settings: PoolSettings) -> NodeHardware:
-        """The same node in a pool of other settings; what is the node's own stays."""
-        return replace(self, settings=settings)
 
 
 def encode(hardware: NodeHardware) -> str:
@@ -111,6 +114,8 @@ def encode(hardware: NodeHardware) -> str:
     }
     pool = {key: value for key, value in pool.items() if value not in ({}, [])}
     declaration = {"format": FORMAT, "index": hardware.index, "pool": pool}
+    if hardware.pool_size is not None:
+        declaration["nodes"] = hardware.pool_size
     return json.dumps(declaration, separators=(",", ":"), sort_keys=True)
 
 
@@ -118,34 +123,70 @@ def decode(text: str, node_name: str) -> NodeHardware:
     """The declaration that `encode` wrote.
 
     Raises:
-        GhostError: naming the node, if the annotation is damaged or of a format that this version does not know.
+        GhostError: naming the node, if the annotation is damaged, belongs to another node, or is of a format or names
+            a GPU model that this version does not know.
     """
     try:
-        declaration = json.loads(text)
+        declaration = _mapping(json.loads(text))
         if declaration["format"] != FORMAT:
             raise GhostError(
                 f'node "{node_name}" is declared in format {declaration["format"]}, this version knows {FORMAT}',
                 "Use the version of kubectl-ghost that wrote it, or a newer one.",
             )
-        pool = declaration["pool"]
-        settings = PoolSettings(
-            name=pool["name"],
-            model=pool["model"],
-            gpus=int(pool["gpus"]),
-            advertise=Advertise(pool["advertise"]),
-            cpu=pool["cpu"],
-            memory=pool["memory"],
-            pods=int(pool["pods"]),
-            taint=TaintMode(pool["taint"]),
-            tainted=bool(pool["tainted"]),
-            labels=tuple(sorted(pool.get("labels", {}).items())),
-            taints=tuple(Taint(key, effect, value) for key, value, effect in pool.get("taints", [])),
-            zones=tuple(pool.get("zones", ())),
-            racks=tuple(pool.get("racks", ())),
+        size = declaration.get("nodes")
+        hardware = NodeHardware(
+            _settings(_mapping(declaration["pool"])),
+            _number(declaration["index"]),
+            None if size is None else _number(size),
         )
-        return NodeHardware(settings, int(declaration["index"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise GhostError(
             f'the hardware annotation of node "{node_name}" cannot be read: {error!r}',
-            f"Delete its pool, or restore the annotation kubectl-ghost.dev/hardware of node {node_name}.",
+            f"Restore the annotation {HARDWARE_ANNOTATION} of that node, or delete its pool with: "
+            f"kubectl ghost delete-pool {node_name.rpartition('-')[0]}",
         ) from error
+    if hardware.node_name != node_name:
+        raise GhostError(
+            f'the hardware annotation of node "{node_name}" is that of node "{hardware.node_name}"',
+            f"Restore the annotation {HARDWARE_ANNOTATION} of node {node_name}.",
+        )
+    return hardware
+
+
+def _settings(pool: dict[str, Any]) -> PoolSettings:
+    key = _text(pool["model"])
+    if key not in model_keys():
+        raise ValueError(f"GPU model {key} is not in this version's catalogue")
+    return PoolSettings(
+        name=_text(pool["name"]),
+        model=key,
+        gpus=_number(pool["gpus"]),
+        advertise=Advertise(pool["advertise"]),
+        cpu=_text(pool["cpu"]),
+        memory=_text(pool["memory"]),
+        pods=_number(pool["pods"]),
+        taint=TaintMode(pool["taint"]),
+        tainted=pool["tainted"] is True,
+        labels=tuple(sorted((key, _text(value)) for key, value in _mapping(pool.get("labels", {})).items())),
+        taints=tuple(Taint(_text(key), _text(effect), _text(value)) for key, value, effect in pool.get("taints", ())),
+        zones=tuple(map(_text, pool.get("zones", ()))),
+        racks=tuple(map(_text, pool.get("racks", ()))),
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no mapping")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError(f"{value!r} is no number of things")
+    return value

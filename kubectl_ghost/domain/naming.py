@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.domain.hardware import Taint
+from kubectl_ghost.domain.keys import HOSTNAME_LABEL, KWOK_NODE_KEY, MANAGED_BY_LABEL, POOL_LABEL
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_RESERVED = (HOSTNAME_LABEL, MANAGED_BY_LABEL, POOL_LABEL)
 LONGEST_NAME = 63
 
 
@@ -59,6 +62,8 @@ def parse_labels(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         if not equals:
             raise InputError(f'invalid label "{part}": use key=value')
         check_label(key, value)
+        if key in _RESERVED:
+            raise InputError(f'label "{key}" is this tool\'s own: it cannot be set')
         labels[key] = value
     return tuple(sorted(labels.items()))
 
@@ -77,9 +82,22 @@ def parse_taints(texts: tuple[str, ...]) -> tuple[Taint, ...]:
             raise InputError(f'invalid taint "{part}": use key=value:effect with effect one of {", ".join(_EFFECTS)}')
         check_label(key, value)
         taints.add(Taint(key, effect, value))
-    if len({(taint.key, taint.effect) for taint in taints}) < len(taints):
-        raise InputError("two taints have the same key and effect: the API server takes one")
+    refuse_doubled(taints)
     return tuple(sorted(taints))
+
+
+def refuse_doubled(taints: Collection[Taint]) -> None:
+    """A node carries one taint of a key and effect.
+
+    Raises:
+        InputError: naming a key that stands twice, or that is kwok's and set by --taint.
+    """
+    keys = [(taint.key, taint.effect) for taint in taints]
+    for key, effect in keys:
+        if keys.count((key, effect)) > 1:
+            raise InputError(f'taint "{key}:{effect}" stands twice: a node can carry it once')
+        if key == KWOK_NODE_KEY:
+            raise InputError(f'taint "{key}" is kwok\'s own', "Use --taint always or --taint never.")
 
 
 def parse_words(texts: tuple[str, ...]) -> tuple[str, ...]:

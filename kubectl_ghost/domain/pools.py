@@ -66,7 +66,7 @@ def configure(name: str, existing: PoolSettings | None, request: PoolRequest) ->
     if request.model is None and existing is not None:
         chosen = model(existing.model)
     else:
-        chosen = find_model(request.model or DEFAULT_MODEL)
+        chosen = find_model(DEFAULT_MODEL if request.model is None else request.model)
     gpus = _gpus(chosen, existing, request)
     cpu, memory = _size(gpus, existing, request)
     base = existing or PoolSettings(
@@ -102,7 +102,7 @@ def _size(gpus: int, existing: PoolSettings | None, request: PoolRequest) -> tup
         cpu = existing.cpu
     if existing is not None and existing.memory != default_memory(existing.gpus):
         memory = existing.memory
-    return request.cpu or cpu, request.memory or memory
+    return cpu if request.cpu is None else request.cpu, memory if request.memory is None else request.memory
 
 
 def _check(settings: PoolSettings) -> None:
@@ -122,8 +122,6 @@ def _check(settings: PoolSettings) -> None:
     for flag, words in (("--zones", settings.zones), ("--racks", settings.racks)):
         for word in words:
             check_label_value(word, flag)
-    if len({(taint.key, taint.effect) for taint in settings.taints}) < len(settings.taints):
-        raise InputError("--taints names one key and effect twice: a node can carry it once")
 
 
 def check_range(flag: str, number: int, least: int, most: int) -> None:

@@ -16,7 +16,7 @@ def parse_quantity(text: str) -> Decimal:
     Raises:
         ValueError: if the text is no quantity.
     """
-    match = _PATTERN.fullmatch(text.strip())
+    match = _PATTERN.fullmatch(text)
     if not match:
         raise ValueError(f"{text!r} is no Kubernetes quantity")
     number, suffix = match.groups()

@@ -9,7 +9,7 @@ import json
 import time
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
@@ -18,11 +18,6 @@ from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.engine import kwokctl
 from kubectl_ghost.engine.kwokctl import Cluster
 from kubectl_ghost.engine.progress import Deadline, Progress
-
-NODE_DOWN_ANNOTATION: Final = "kubectl-ghost.dev/node-down"
-"""On a node: it goes NotReady and stays so until the annotation is gone; its value is the condition's message."""
-DURATION_ANNOTATION: Final = "kubectl-ghost.dev/duration"
-"""On a Job's pod: how long it runs before it succeeds, in Go's notation; at once without it."""
 
 _FIELD_MANAGER = "kubectl-ghost"
 _STARTED = '"msg":"Start stage controller"'

@@ -22,7 +22,7 @@ def resource_slices(hardware: NodeHardware, owner: Json) -> list[Json]:
 
     Args:
         hardware: the node's declaration.
-        owner: the Node as the API server returned it: its uid goes into the owner reference (empty in a client dry run).
+        owner: the Node as the API server returned it; its uid goes into the owner reference, empty in a client dry run.
 
     One slice holds every GPU of a node: at most 128 devices, none of which has taints or counters.
     """

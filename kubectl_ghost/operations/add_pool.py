@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kubectl_ghost.cluster.reads import Reader
-from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
+from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
-from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.domain.guard import has_our_label
+from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, TaintMode
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.pools import DEFAULT_COUNT, PoolRequest, check_pool, configure
 from kubectl_ghost.operations.changes import Change
 from kubectl_ghost.operations.device_classes import ensure_device_classes, refuse_clash, require_dra
 from kubectl_ghost.operations.fleet import (
+    OURS,
     Pool,
     Survey,
-    hardware_of,
     pool_selector,
     pools_of,
+    readable_settings,
     refuse_mixed,
     survey,
     unknown_pool,
 )
-from kubectl_ghost.operations.holdings import cut_off
+from kubectl_ghost.operations.holdings import cut_off, refuse_cut_off
 from kubectl_ghost.operations.pods import delete_pods
 from kubectl_ghost.operations.reconcile import create_node, refuse_foreign, update_node
+from kubectl_ghost.operations.slices import slices_by_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,14 @@ class PoolPlan:
     existing: Mapping[int, Json]
     slices: Mapping[str, list[Json]]
     pools: list[PoolSettings]
-    evict: Mapping[str, Json]
+    force: bool
     first_of_cluster: bool
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> dict[str, Json]:
+        """The nodes that exist, by name."""
+        return {node["metadata"]["name"]: node for node in self.existing.values()}
 
 
 def plan_pool(
@@ -54,16 +59,16 @@ def plan_pool(
     *,
     allow_mixed: bool = False,
     force: bool = False,
-    must_exist: bool = False,
+    exactly: bool = False,
 ) -> PoolPlan:
     """Check everything that can be checked and decide what to write; nothing is written.
 
     Args:
-        count: number of nodes; None keeps what there is (four in a new pool). Fewer than there are removes none.
+        count: number of nodes; None for what the pool is declared to have (four in a new one).
         request: the flags given; what they leave open stays as it is in an existing pool.
         allow_mixed: go on in a cluster with real GPU nodes, or with many real nodes.
         force: cut pods off GPUs that go away; they are evicted.
-        must_exist: refuse to create a pool (scaling).
+        exactly: for scaling: the pool must exist, and `count` may be less than it has.
 
     Raises:
         GhostError: with one line on what is wrong.
@@ -73,95 +78,94 @@ def plan_pool(
     found = survey(reader)
     pools = pools_of(found.ours)
     pool = pools.get(name)
-    if pool is None and must_exist:
+    if pool is None and exactly:
         raise unknown_pool(name, pools)
     settings = configure(name, pool.settings if pool else None, request)
     if not allow_mixed:
         refuse_mixed(reader, found)
     settings = replace(settings, tainted=_tainted(settings.taint, found))
     require_dra(reader, settings)
-    others = [other.settings for other in pools.values() if other.name != name]
+    warnings: list[str] = []
+    others = readable_settings((other for other in pools.values() if other.name != name), warnings)
     refuse_clash(others, settings)
-    size = max(count or 0, max(pool.nodes) + 1) if pool else count or DEFAULT_COUNT
+    size = _size(pool, count, exactly=exactly)
     check_pool(name, size)
-    _refuse_taken_names(found, name, size)
-    existing, slices = _read_pool(reader, name) if pool else ({}, {})
+    _refuse_taken_names(found, pool, name, size)
+    nodes = _read_nodes(reader, pool) if pool else {}
+    if not force:
+        refuse_cut_off(reader, {node["metadata"]["name"]: node for node in nodes.values()}, settings)
+    if pool and count is not None and count < len(pool.nodes) and not exactly:
+        warnings.append(
+            f'pool "{name}" keeps its {len(pool.nodes)} nodes: add-pool never shrinks a pool; '
+            f"use: kubectl ghost scale-pool {name} {count}"
+        )
     return PoolPlan(
         settings=settings,
         size=size,
-        existing=existing,
-        slices=slices,
+        existing=nodes,
+        slices=slices_by_node(reader, pool_selector(name)) if pool else {},
         pools=[*others, settings],
-        evict=_evictions(reader, existing, settings, force=force),
+        force=force,
         first_of_cluster=not found.ours,
-        warnings=_warnings(pool, count),
+        warnings=warnings,
     )
 
 
 def apply_pool(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
     """Write the plan, yielding what happened to each object in a fixed order.
 
-    The node of the lowest index comes first and alone: it carries the pool's settings if this is interrupted.
+    The first node comes first and alone: it carries the pool's settings and size if this is interrupted. With force,
+    pods are evicted before the change, so that a kill in between leaves the old hardware, and those that came back
+    meanwhile once more after it.
     """
+    yield from _evict(writer, plan)
     yield from ensure_device_classes(writer, plan.pools, plan.warnings)
     indices = iter(range(plan.size))
 
     def write(index: int) -> list[Change]:
+        declared = NodeHardware(plan.settings, index, plan.size if index == 0 else None)
         live = plan.existing.get(index)
         if live is None:
-            return create_node(writer, NodeHardware(plan.settings, index))
+            return create_node(writer, declared)
         slices = plan.slices.get(live["metadata"]["name"], [])
-        return update_node(writer, live, lambda declared: declared.with_settings(plan.settings), slices)
+        return update_node(
+            writer, live, lambda old: replace(old, settings=plan.settings, pool_size=declared.pool_size), slices
+        )
 
     yield from write(next(indices))
     for changes in run_ordered(write, indices):
         yield from changes
-    if plan.evict:
-        nodes = {node["metadata"]["name"]: node for node in plan.existing.values()}
-        yield from delete_pods(writer, nodes, list(plan.evict.values()))
+    yield from _evict(writer, plan)
+
+
+def _evict(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
+    if plan.force and plan.existing:
+        yield from delete_pods(writer, plan.nodes, cut_off(writer, plan.nodes, plan.settings))
 
 
 def _tainted(mode: TaintMode, found: Survey) -> bool:
     return mode is TaintMode.ALWAYS or (mode is TaintMode.AUTO and bool(found.real))
 
 
-def _refuse_taken_names(found: Survey, name: str, size: int) -> None:
+def _size(pool: Pool | None, count: int | None, *, exactly: bool) -> int:
+    if exactly and count is not None:
+        return count
+    if pool is None:
+        return count or DEFAULT_COUNT
+    return max(count or 0, pool.size)
+
+
+def _refuse_taken_names(found: Survey, pool: Pool | None, name: str, size: int) -> None:
     taken = found.names
     for index in range(size):
         node = taken.get(f"{name}-{index}")
-        if node is not None:
+        if node is not None and (pool is None or index not in pool.nodes):
             refuse_foreign(node)
 
 
-def _read_pool(reader: Reader, name: str) -> tuple[dict[int, Json], dict[str, list[Json]]]:
-    nodes = reader.list(NODES, label_selector=pool_selector(name)).items
-    pools = pools_of(nodes)
-    slices: dict[str, list[Json]] = defaultdict(list)
-    if reader.served(RESOURCE_SLICES):
-        for item in reader.list(RESOURCE_SLICES, label_selector=pool_selector(name)).items:
-            if has_our_label(item):
-                slices[item["spec"].get("nodeName", "")].append(item)
-    return (pools[name].nodes if name in pools else {}), slices
-
-
-def _evictions(
-    reader: Reader, existing: Mapping[int, Json], settings: PoolSettings, *, force: bool
-) -> Mapping[str, Json]:
-    nodes = {node["metadata"]["name"]: node for node in existing.values()}
-    lost = cut_off(reader, nodes, {name: hardware_of(node) for name, node in nodes.items()}, settings)
-    if lost and not force:
-        some = ", ".join(list(lost)[:3]) + (" ..." if len(lost) > 3 else "")
-        raise GhostError(
-            f'pool "{settings.name}": {len(lost)} pod(s) hold GPUs that would be gone: {some}',
-            "Delete those pods first, or pass --force to have them evicted.",
-        )
-    return lost
-
-
-def _warnings(pool: Pool | None, count: int | None) -> list[str]:
-    if pool is None or count is None or count >= len(pool.nodes):
-        return []
-    return [
-        f'pool "{pool.name}" keeps its {len(pool.nodes)} nodes: add-pool never shrinks a pool; '
-        f"use: kubectl ghost scale-pool {pool.name} {count}"
-    ]
+def _read_nodes(reader: Reader, pool: Pool) -> dict[int, Json]:
+    """The pool's whole nodes; if somebody changed a pool label by hand, the label cannot select them."""
+    marked = all(node["metadata"]["labels"].get(keys.POOL_LABEL) == pool.name for node in pool.nodes.values())
+    listed = reader.list(NODES, label_selector=pool_selector(pool.name) if marked else OURS).items
+    pools = pools_of(listed)
+    return pools[pool.name].nodes if pool.name in pools else {}

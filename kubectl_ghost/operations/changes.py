@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kubectl_ghost.cluster.resources import Resource
@@ -25,6 +25,12 @@ class Change:
     resource: Resource
     verb: Verb
     body: Json
+
+    def brief(self) -> Change:
+        """The same with the object's metadata alone: thousands of whole nodes are a lot to keep."""
+        metadata = self.body["metadata"]
+        kept = {key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata}
+        return replace(self, body={"metadata": kept})
 
     @property
     def name(self) -> str:

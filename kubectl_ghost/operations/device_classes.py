@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kubectl_ghost.cluster.errors import AlreadyExists, Conflict
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import DEVICE_CLASSES, RESOURCE_SLICES
 from kubectl_ghost.cluster.writes import Writer
@@ -15,7 +16,8 @@ from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.manifests.device_class import gpu_device_class, mig_device_class
 from kubectl_ghost.operations.changes import Change, Verb
 
-_ERN = "extendedResourceName"
+_EXTENDED = "extendedResourceName"
+_ATTEMPTS = 8
 
 
 def require_dra(reader: Reader, settings: PoolSettings) -> None:
@@ -55,53 +57,70 @@ def ensure_device_classes(writer: Writer, pools: Iterable[PoolSettings], warning
         pools: every pool of the cluster, as it is going to be.
         warnings: receives a line for what the server or somebody else's class does not allow.
     """
-    pools = list(pools)
-    if not any(pool.advertise.slices for pool in pools):
-        if writer.served(DEVICE_CLASSES):
-            yield from _delete_ours(writer)
+    advertised = {pool.advertise for pool in pools}
+    if not any(way.slices for way in advertised):
+        yield from delete_device_classes(writer)
         return
-    extended = any(pool.advertise is Advertise.DRA for pool in pools)
-    for wanted in (gpu_device_class(extended_resource=extended), mig_device_class()):
-        change = _ensure(writer, wanted)
-        yield change
-        if extended and wanted["spec"].get(_ERN) and change.body["spec"].get(_ERN) != wanted["spec"][_ERN]:
-            warnings.append(_not_served(writer, change.body))
-
-
-def _ensure(writer: Writer, wanted: Json) -> Change:
-    live = writer.find(DEVICE_CLASSES, wanted["metadata"]["name"])
-    if live is None:
-        return Change(DEVICE_CLASSES, Verb.CREATED, writer.create(DEVICE_CLASSES, wanted))
-    if not has_our_label(live):
-        return Change(DEVICE_CLASSES, Verb.UNCHANGED, live)
-    patch = {
-        key: wanted["spec"].get(key) for key in ("selectors", _ERN) if live["spec"].get(key) != wanted["spec"].get(key)
-    }
-    if not patch:
-        return Change(DEVICE_CLASSES, Verb.UNCHANGED, live)
-    before = live["metadata"]["resourceVersion"]
-    live = writer.patch(DEVICE_CLASSES, live, {"spec": patch})
-    # A server whose gate is off takes the field with a 200 and drops it: then nothing has changed.
-    verb = Verb.UNCHANGED if live["metadata"].get("resourceVersion") == before else Verb.CONFIGURED
-    return Change(DEVICE_CLASSES, verb, live)
-
-
-def _not_served(reader: Reader, live: Json) -> str:
-    if not has_our_label(live):
-        return (
-            f"DeviceClass {keys.GPU_DEVICE_CLASS} is not this tool's and carries no {_ERN}: "
-            "pods that ask for nvidia.com/gpu will not be served by this pool, claims will"
+    extended = Advertise.DRA in advertised
+    gpu = _ensure(writer, gpu_device_class(extended_resource=extended))
+    yield gpu
+    yield _ensure(writer, mig_device_class())
+    served = gpu.body["spec"].get(_EXTENDED) == keys.GPU_RESOURCE
+    if extended and not served:
+        warnings.append(_not_served(writer, gpu.body))
+    elif served and not extended:
+        warnings.append(
+            f"DeviceClass {keys.GPU_DEVICE_CLASS} is not this tool's and serves {keys.GPU_RESOURCE} through claims: "
+            "GPUs that are also offered as capacity can be handed out twice"
         )
-    major, minor = reader.server_version()
-    return (
-        f"Kubernetes {major}.{minor} drops {_ERN} here (feature gate DRAExtendedResource, on from 1.36): "
-        "pods that ask for nvidia.com/gpu will not be served by this pool, claims will"
-    )
 
 
-def _delete_ours(writer: Writer) -> Iterator[Change]:
+def delete_device_classes(writer: Writer) -> Iterator[Change]:
+    """Delete the classes that are ours; those of others stay."""
+    if not writer.served(DEVICE_CLASSES):
+        return
     for name in (keys.GPU_DEVICE_CLASS, keys.MIG_DEVICE_CLASS):
         live = writer.find(DEVICE_CLASSES, name)
         if live is not None and has_our_label(live):
             writer.delete(DEVICE_CLASSES, live)
             yield Change(DEVICE_CLASSES, Verb.DELETED, live)
+
+
+def _ensure(writer: Writer, wanted: Json) -> Change:
+    """Bring one class to its wanted spec, again if someone else (a second run of ours, say) writes meanwhile."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _ensure_once(writer, wanted)
+        except (AlreadyExists, Conflict):
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _ensure_once(writer: Writer, wanted: Json) -> Change:
+    live = writer.find(DEVICE_CLASSES, wanted["metadata"]["name"])
+    if live is None:
+        return Change(DEVICE_CLASSES, Verb.CREATED, writer.create(DEVICE_CLASSES, wanted))
+    patch = {
+        key: wanted["spec"].get(key)
+        for key in ("selectors", _EXTENDED)
+        if live["spec"].get(key) != wanted["spec"].get(key)
+    }
+    if not patch or not has_our_label(live):
+        return Change(DEVICE_CLASSES, Verb.UNCHANGED, live)
+    after = writer.patch(DEVICE_CLASSES, live, {"spec": patch})
+    # A server whose gate is off takes the field with a 200 and drops it: then nothing has changed.
+    return Change(DEVICE_CLASSES, Verb.UNCHANGED if after["spec"] == live["spec"] else Verb.CONFIGURED, after)
+
+
+def _not_served(reader: Reader, live: Json) -> str:
+    if not has_our_label(live):
+        return (
+            f"DeviceClass {keys.GPU_DEVICE_CLASS} is not this tool's and carries no {_EXTENDED}: "
+            "pods that ask for nvidia.com/gpu will not be served by this pool, claims will"
+        )
+    major, minor = reader.server_version()
+    return (
+        f"Kubernetes {major}.{minor} drops {_EXTENDED} here (feature gate DRAExtendedResource, on from 1.36): "
+        "pods that ask for nvidia.com/gpu will not be served by this pool, claims will"
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kubectl_ghost.cluster.reads import Reader
-from kubectl_ghost.cluster.resources import NODES
+from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import is_ours, is_simulated
@@ -36,45 +36,69 @@ def hardware_of(node: Json) -> NodeHardware:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool: its nodes by index, and the settings that hold for all of them.
+    """A pool: its nodes by index, lowest first; whole nodes or their metadata alone.
 
-    The settings are those of the lowest index. That node is always written first and alone, so a command that was
-    killed halfway has left its intent there.
+    The first node speaks for the pool. It is always written before the others and alone, so a command that was killed
+    halfway has left its intent there. Its declaration is decoded when it is asked for: one that is damaged stands in
+    nobody's way who does not need it.
     """
 
     name: str
-    settings: PoolSettings
     nodes: dict[int, Json]
+
+    @property
+    def first(self) -> Json:
+        """The node of the lowest index."""
+        return next(iter(self.nodes.values()))
+
+    @property
+    def settings(self) -> PoolSettings:
+        """What holds for all of its nodes.
+
+        Raises:
+            GhostError: if the first node's declaration cannot be read.
+        """
+        return hardware_of(self.first).settings
+
+    @property
+    def size(self) -> int:
+        """How many nodes it is declared to have; at least as many as its highest index needs."""
+        return max(hardware_of(self.first).pool_size or 0, max(self.nodes) + 1)
+
+    @property
+    def by_name(self) -> dict[str, Json]:
+        """Its nodes by name."""
+        return {node["metadata"]["name"]: node for node in self.nodes.values()}
 
 
 def pools_of(nodes: Iterable[Json]) -> dict[str, Pool]:
-    """The pools that these nodes (ours only) form, sorted by name; whole nodes or their metadata alone."""
-    lowest: dict[str, NodeHardware] = {}
+    """The pools that these nodes (ours only) form, sorted by name.
+
+    Pool and index are read off a node's name, which nobody can change; the pool label is a copy that `sync` repairs.
+    """
     members: dict[str, dict[int, Json]] = {}
     for node in nodes:
-        if not is_ours(node):
-            continue
-        name, index = _place(node)
-        if name not in members or index < min(members[name]):
-            lowest[name] = hardware_of(node)
-        members.setdefault(name, {})[index] = node
-    return {name: Pool(name, lowest[name].settings, dict(sorted(members[name].items()))) for name in sorted(members)}
+        pool, _, index = node["metadata"]["name"].rpartition("-")
+        if is_ours(node) and index.isdecimal() and index == str(int(index)):
+            members.setdefault(pool, {})[int(index)] = node
+    return {name: Pool(name, dict(sorted(members[name].items()))) for name in sorted(members)}
+
+
+def readable_settings(pools: Iterable[Pool], warnings: list[str]) -> list[PoolSettings]:
+    """The settings of these pools, without those that cannot be read: a line in `warnings` tells of each."""
+    found = []
+    for pool in pools:
+        try:
+            found.append(pool.settings)
+        except GhostError as error:
+            warnings.append(error.message)
+    return found
 
 
 def unknown_pool(name: str, pools: Mapping[str, Pool]) -> GhostError:
     """The error for a pool that is not there, naming those that are."""
     present = ", ".join(pools) or "none"
     return GhostError(f'pool "{name}" not found', f"Pools in this cluster: {present}.")
-
-
-def _place(node: Json) -> tuple[str, int]:
-    """Pool and index, from label and name: cheaper than decoding the declaration of every node."""
-    name = node["metadata"]["name"]
-    pool, _, index = name.rpartition("-")
-    if pool != node["metadata"]["labels"].get(keys.POOL_LABEL) or not index.isdigit():
-        hardware = hardware_of(node)
-        return hardware.settings.name, hardware.index
-    return pool, int(index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +133,25 @@ def refuse_mixed(reader: Reader, found: Survey) -> None:
     Raises:
         GhostError: naming the nodes and the flag that allows it.
     """
+    if not found.real:
+        return
     hint = "If this is the cluster you mean, pass --allow-mixed."
     if len(found.real) > MOST_REAL_NODES:
         raise GhostError(f"this cluster has {len(found.real)} nodes that are not simulated", hint)
+    publishing = _nodes_with_devices(reader)
     for node in found.real:
         name = node["metadata"]["name"]
         labels = node["metadata"].get("labels") or {}
-        if labels.get("nvidia.com/gpu.present") == "true" or _has_gpus(reader, name):
+        if labels.get("nvidia.com/gpu.present") == "true" or name in publishing or _has_gpus(reader, name):
             raise GhostError(f'this cluster has real GPUs: node "{name}" is not simulated and offers them', hint)
+
+
+def _nodes_with_devices(reader: Reader) -> set[str]:
+    """Nodes for which NVIDIA's DRA driver publishes slices: they need neither a label nor any capacity."""
+    if not reader.served(RESOURCE_SLICES):
+        return set()
+    slices = reader.list(RESOURCE_SLICES, field_selector=f"spec.driver={keys.GPU_DRIVER}").items
+    return {item["spec"].get("nodeName", "") for item in slices}
 
 
 def _has_gpus(reader: Reader, name: str) -> bool:

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kubectl_ghost.cluster.reads import Reader
-from kubectl_ghost.cluster.resources import PODS, RESOURCE_CLAIMS
+from kubectl_ghost.cluster.resources import RESOURCE_CLAIMS
+from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings
 from kubectl_ghost.domain.holders import GpuKey, Holder, holders
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.pods import pods_on
 
 
-def read_holders(
-    reader: Reader, hardware: Mapping[str, NodeHardware], pods: list[Json] | None = None
+def read_claims(reader: Reader) -> list[Json]:
+    """Every ResourceClaim; none where the server does not know the type."""
+    return reader.list(RESOURCE_CLAIMS).items if reader.served(RESOURCE_CLAIMS) else []
+
+
+def find_holders(
+    hardware: Mapping[str, NodeHardware], claims: Iterable[Json], pods: list[Json]
 ) -> dict[GpuKey, list[Holder]]:
     """Every held GPU of these nodes with its holders.
 
     Args:
         hardware: the nodes' declarations by node name.
-        pods: the pods of those nodes, if they have been read already.
+        claims: the cluster's ResourceClaims.
+        pods: the pods on those nodes, at least.
     """
-    if pods is None:
-        pods = reader.list(PODS, field_selector="spec.nodeName!=").items
-    claims = reader.list(RESOURCE_CLAIMS).items if reader.served(RESOURCE_CLAIMS) else []
     offered = {
         name: declared.settings.gpus if declared.settings.advertise.capacity else 0
         for name, declared in hardware.items()
@@ -32,26 +37,40 @@ def read_holders(
     return holders(offered, claims, pods)
 
 
-def cut_off(
-    reader: Reader, nodes: Mapping[str, Json], hardware: Mapping[str, NodeHardware], settings: PoolSettings
-) -> dict[str, Json]:
-    """The pods, by `namespace/name`, that hold GPUs which these nodes would no longer have with new settings.
+def cut_off(reader: Reader, nodes: Mapping[str, Json], settings: PoolSettings) -> list[Json]:
+    """The pods that hold GPUs which these nodes would not have with such settings, or have not even now.
 
-    That is a GPU of another model, one beyond the new number, or one no longer offered the way the pod got it.
+    That is a GPU of another model, one beyond the number, or one that is not offered the way the pod got it.
     """
-    if all(_keeps_everything(declared.settings, settings) for declared in hardware.values()):
-        return {}
+    hardware = {name: hardware_of(node) for name, node in nodes.items()}
     pods = pods_on(reader, nodes)
     remaining = {gpu_name(index) for index in range(settings.gpus)}
     lost = set()
-    for (node_name, gpu), found in read_holders(reader, hardware, pods).items():
+    for (node_name, gpu), found in find_holders(hardware, read_claims(reader), pods).items():
         swapped = hardware[node_name].settings.model != settings.model
         for holder in found:
             path = settings.advertise.slices if holder.claim else settings.advertise.capacity
             if swapped or gpu not in remaining or not path:
-                lost.add(str(holder))
-    named = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in pods}
-    return {name: named[name] for name in sorted(lost)}
+                lost.add((holder.namespace, holder.pod))
+    return [pod for pod in pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) in lost]
+
+
+def refuse_cut_off(reader: Reader, nodes: Mapping[str, Json], settings: PoolSettings) -> None:
+    """Refuse a change of hardware that takes GPUs from pods; looks at pods only if it takes any GPU away at all.
+
+    Raises:
+        GhostError: naming the pods and the way to have them evicted.
+    """
+    if all(_keeps_everything(hardware_of(node).settings, settings) for node in nodes.values()):
+        return
+    lost = cut_off(reader, nodes, settings)
+    if lost:
+        names = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in lost]
+        some = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
+        raise GhostError(
+            f'pool "{settings.name}": {len(names)} pod(s) hold GPUs that would be gone: {some}',
+            "Delete those pods first, or have them evicted by add-pool with the same settings and --force.",
+        )
 
 
 def _keeps_everything(old: PoolSettings, new: PoolSettings) -> bool:

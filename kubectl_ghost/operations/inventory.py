@@ -10,13 +10,14 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES, PODS
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.catalogue import model
+from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import is_ours
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import GpuKey, Holder
 from kubectl_ghost.domain.identity import gpu_name, gpu_uuid, pci_addresses
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.operations.fleet import OURS, Pool, hardware_of, pools_of
-from kubectl_ghost.operations.holdings import read_holders
+from kubectl_ghost.operations.holdings import find_holders, read_claims
 from kubectl_ghost.operations.waiting import is_ready
 
 VIEW_VERSION = f"{keys.DOMAIN}/v1alpha1"
@@ -32,6 +33,8 @@ class Inventory:
     pools: dict[str, Pool]
     holders: dict[GpuKey, list[Holder]]
     pods: list[Json]
+    problems: list[str]
+    """A line for each node whose declaration cannot be read; it is left out of everything else."""
 
     def held_on(self, node_name: str) -> int:
         """How many GPUs of a node are held."""
@@ -61,12 +64,21 @@ def read_inventory(
     labels = f"{OURS},{selector}" if selector else OURS
     fields = ",".join(filter(None, [field_selector, f"metadata.name={node}" if node else None])) or None
     found = reader.list(NODES, label_selector=labels, field_selector=fields, chunk=chunk).items
-    nodes = {item["metadata"]["name"]: item for item in found if is_ours(item)}
-    hardware = {name: hardware_of(item) for name, item in nodes.items()}
-    pods = reader.list(PODS, chunk=chunk).items if nodes else []
+    nodes, hardware, problems = {}, {}, []
+    for item in filter(is_ours, found):
+        name = item["metadata"]["name"]
+        try:
+            hardware[name] = hardware_of(item)
+        except GhostError as error:
+            problems.append(error.message)
+        else:
+            nodes[name] = item
+    if not nodes:
+        return Inventory({}, {}, {}, {}, [], problems)
+    pods = reader.list(PODS, chunk=chunk).items
     bound = [pod for pod in pods if pod.get("spec", {}).get("nodeName")]
-    held = read_holders(reader, hardware, bound) if nodes else {}
-    return Inventory(nodes, hardware, pools_of(nodes.values()), held, pods)
+    held = find_holders(hardware, read_claims(reader), bound)
+    return Inventory(nodes, hardware, pools_of(nodes.values()), held, pods, problems)
 
 
 def pool_views(inventory: Inventory) -> list[Json]:
@@ -189,7 +201,7 @@ def _workload(pod: Json | None, pod_name: str) -> str:
 
 
 def waiting_views(inventory: Inventory) -> list[Json]:
-    """Pods that ask for GPUs and have no node, with what the scheduler says."""
+    """Pods that ask for GPUs or claim devices and have no node, with what the scheduler says."""
     views = []
     for pod in inventory.pods:
         spec, status = pod.get("spec", {}), pod.get("status", {})

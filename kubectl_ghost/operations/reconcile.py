@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kubectl_ghost.cluster.errors import AlreadyExists, Conflict, NotFound
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
@@ -10,12 +11,13 @@ from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import has_our_label, is_ours
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.keys import MANAGED_BY, MANAGED_BY_LABEL, Json
 from kubectl_ghost.manifests.node import node as node_manifest
 from kubectl_ghost.manifests.patches import node_patch, status_patch, updated_slice
 from kubectl_ghost.manifests.resource_slice import resource_slices
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.fleet import hardware_of
+from kubectl_ghost.operations.slices import read_slices
 
 _ATTEMPTS = 8
 HardwareChange = Callable[[NodeHardware], NodeHardware]
@@ -33,7 +35,9 @@ def create_node(writer: Writer, hardware: NodeHardware) -> list[Change]:
     except AlreadyExists:
         live = writer.get(NODES, hardware.node_name)
         refuse_foreign(live)
-        return update_node(writer, live, lambda declared: declared.with_settings(hardware.settings))
+        return update_node(
+            writer, live, lambda old: replace(old, settings=hardware.settings, pool_size=hardware.pool_size)
+        )
     return [Change(NODES, Verb.CREATED, created), *_write_slices(writer, hardware, created, [])]
 
 
@@ -52,7 +56,11 @@ def refuse_foreign(node: Json) -> None:
 
 
 def update_node(
-    writer: Writer, live: Json, change: HardwareChange, slices: Sequence[Json] | None = None
+    writer: Writer,
+    live: Json,
+    change: HardwareChange,
+    slices: Sequence[Json] | None = None,
+    on_conflict: Callable[[], None] | None = None,
 ) -> list[Change]:
     """Bring a node of ours and its slices to its changed declaration.
 
@@ -60,6 +68,10 @@ def update_node(
         live: the node as last read.
         change: the pure change; the identity for a plain repair.
         slices: the node's slices as last read; None to read them here.
+        on_conflict: called before the change is done anew on what is read again.
+
+    Raises:
+        Conflict: if others keep changing the node.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -67,6 +79,8 @@ def update_node(
         except Conflict:
             if attempt == _ATTEMPTS - 1:
                 raise
+            if on_conflict is not None:
+                on_conflict()
             live = writer.get(NODES, live["metadata"]["name"])
             slices = None
     raise AssertionError("unreachable")
@@ -81,14 +95,8 @@ def _update_once(writer: Writer, live: Json, change: HardwareChange, slices: Seq
     if patch := status_patch(new, live):
         live, verb = writer.patch(NODES, live, patch, subresource="status"), Verb.CONFIGURED
     if slices is None:
-        slices = read_slices(writer, live)
+        slices = read_slices(writer, node_name=live["metadata"]["name"])
     return [Change(NODES, verb, live), *_write_slices(writer, new, live, slices)]
-
-
-def read_slices(writer: Writer, node: Json) -> list[Json]:
-    """The slices of ours on one node."""
-    found = writer.list(RESOURCE_SLICES, field_selector=f"spec.nodeName={node['metadata']['name']}").items
-    return [item for item in found if has_our_label(item)]
 
 
 def _write_slices(writer: Writer, hardware: NodeHardware, node: Json, live: Sequence[Json]) -> list[Change]:
@@ -109,6 +117,7 @@ def _write_slice(writer: Writer, wanted: Json, live: Json | None, node: Json) ->
         except AlreadyExists:
             # Left behind by a node of the same name that has gone: it still names that node's uid as its owner.
             live = writer.get(RESOURCE_SLICES, wanted["metadata"]["name"])
+            _refuse_unmarked(live)
     body = updated_slice(wanted, live)
     if body is None:
         return Change(RESOURCE_SLICES, Verb.UNCHANGED, live)
@@ -117,3 +126,12 @@ def _write_slice(writer: Writer, wanted: Json, live: Json | None, node: Json) ->
     except NotFound:
         # The garbage collector took the leftover between reading and writing.
         return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
+
+
+def _refuse_unmarked(live: Json) -> None:
+    if not has_our_label(live):
+        name = live["metadata"]["name"]
+        raise GhostError(
+            f'resourceslice "{name}" exists and does not carry the label {MANAGED_BY_LABEL}={MANAGED_BY}',
+            f"If it is this tool's, delete it and run the command again: kubectl delete resourceslice {name}",
+        )

@@ -33,11 +33,11 @@ def plan_scale(reader: Reader, name: str, size: int, *, allow_mixed: bool = Fals
         raise InputError(
             f'cannot scale pool "{name}" to 0: a pool lives on its nodes', f"Use: kubectl ghost delete-pool {name}"
         )
-    plan = plan_pool(reader, name, size, PoolRequest(), allow_mixed=allow_mixed, must_exist=True)
+    plan = plan_pool(reader, name, size, PoolRequest(), allow_mixed=allow_mixed, exactly=True)
     going = sorted((index for index in plan.existing if index >= size), reverse=True)
     surplus = {node["metadata"]["name"]: node for node in (plan.existing[index] for index in going)}
     staying = {index: node for index, node in plan.existing.items() if index < size}
-    return ScalePlan(replace(plan, size=size, existing=staying, warnings=[]), surplus)
+    return ScalePlan(replace(plan, existing=staying), surplus)
 
 
 def scale(writer: Writer, plan: ScalePlan) -> Iterator[Change]:

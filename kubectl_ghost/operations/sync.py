@@ -2,95 +2,124 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from kubectl_ghost.cluster.errors import Conflict, NotFound
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_SLICES
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
-from kubectl_ghost.domain.guard import has_our_label
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, TaintMode
 from kubectl_ghost.domain.holders import assignments, is_finished, recorded_gpus, requested_gpus
 from kubectl_ghost.domain.keys import GPUS_ANNOTATION, Json
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.device_classes import ensure_device_classes
 from kubectl_ghost.operations.fleet import OURS, Pool, hardware_of, pools_of, survey
-from kubectl_ghost.operations.reconcile import update_node
+from kubectl_ghost.operations.holdings import refuse_cut_off
+from kubectl_ghost.operations.reconcile import create_node, update_node
+from kubectl_ghost.operations.slices import slices_by_node
 
 
 def sync(writer: Writer, warnings: list[str]) -> Iterator[Change]:
-    """Reconcile every pool in turn: the settings of a pool's first node hold for all of its nodes.
+    """Reconcile every pool in turn: the settings and the size on a pool's first node hold for all of it.
 
     Args:
         warnings: receives a line for what the server does not allow.
+
+    Raises:
+        GhostError: before anything is written to a pool, if finishing its change would take GPUs from pods.
     """
     real = bool(survey(writer).real)
+    # Slices before nodes: one that is published in between then has its node in the list and is no stray.
+    slices = slices_by_node(writer, OURS)
     pools = pools_of(writer.list(NODES, label_selector=OURS).items)
-    settings = {name: _settings(pool, real=real) for name, pool in pools.items()}
-    yield from ensure_device_classes(writer, settings.values(), warnings)
-    slices = _slices_by_node(writer)
+    settings = {name: _settings(pool.settings, real=real) for name, pool in pools.items()}
     for name, pool in pools.items():
-        yield from _sync_pool(writer, pool, settings[name], slices)
+        refuse_cut_off(writer, pool.by_name, settings[name])
+    yield from ensure_device_classes(writer, settings.values(), warnings)
+    for pool in pools.values():
+        yield from _sync_pool(writer, pool, slices, real=real)
     yield from _delete_strays(writer, pools, slices)
-    yield from _record_assignments(writer, pools)
+    yield from _record_assignments(writer, pools, settings)
 
 
-def _settings(pool: Pool, *, real: bool) -> PoolSettings:
-    if pool.settings.taint is TaintMode.AUTO:
-        return replace(pool.settings, tainted=real)
-    return pool.settings
+def _settings(declared: PoolSettings, *, real: bool) -> PoolSettings:
+    return replace(declared, tainted=real) if declared.taint is TaintMode.AUTO else declared
 
 
-def _slices_by_node(writer: Writer) -> dict[str, list[Json]]:
-    slices: dict[str, list[Json]] = defaultdict(list)
-    if writer.served(RESOURCE_SLICES):
-        for item in writer.list(RESOURCE_SLICES, label_selector=OURS).items:
-            if has_our_label(item):
-                slices[item["spec"].get("nodeName", "")].append(item)
-    return slices
+def _sync_pool(writer: Writer, pool: Pool, slices: Mapping[str, list[Json]], *, real: bool) -> Iterator[Change]:
+    first, *others = pool.nodes
+    name = pool.first["metadata"]["name"]
+    changes = update_node(
+        writer,
+        pool.first,
+        lambda declared: replace(declared, settings=_settings(declared.settings, real=real)),
+        slices.get(name, []),
+    )
+    yield from changes
+    settings = hardware_of(changes[0].body).settings
 
+    def reread() -> None:
+        nonlocal settings
+        settings = hardware_of(writer.get(NODES, name)).settings
 
-def _sync_pool(
-    writer: Writer, pool: Pool, settings: PoolSettings, slices: Mapping[str, list[Json]]
-) -> Iterator[Change]:
-    def change(declared: NodeHardware) -> NodeHardware:
-        return declared.with_settings(settings)
+    def repair(index: int) -> list[Change]:
+        live = pool.nodes.get(index)
+        if live is None:
+            return create_node(writer, NodeHardware(settings, index))
+        return update_node(
+            writer,
+            live,
+            lambda declared: replace(declared, settings=settings, pool_size=None),
+            slices.get(live["metadata"]["name"], []),
+            # Whoever writes to the pool at this moment may have given it other settings than were listed.
+            on_conflict=reread,
+        )
 
-    def repair(node: Json) -> list[Change]:
-        return update_node(writer, node, change, slices.get(node["metadata"]["name"], []))
-
-    nodes = iter(pool.nodes.values())
-    yield from repair(next(nodes))
-    for changes in run_ordered(repair, nodes):
+    missing = set(range(pool.size)) - {first, *others}
+    for changes in run_ordered(repair, sorted({*others, *missing})):
         yield from changes
 
 
 def _delete_strays(writer: Writer, pools: Mapping[str, Pool], slices: Mapping[str, list[Json]]) -> Iterator[Change]:
-    present = {node["metadata"]["name"] for pool in pools.values() for node in pool.nodes.values()}
+    present = {name for pool in pools.values() for name in pool.by_name}
     for name, items in slices.items():
-        if name in present:
-            continue
-        for item in items:
+        for item in items if name not in present else ():
             writer.delete(RESOURCE_SLICES, item)
             yield Change(RESOURCE_SLICES, Verb.DELETED, item)
 
 
-def _record_assignments(writer: Writer, pools: Mapping[str, Pool]) -> Iterator[Change]:
+def _record_assignments(
+    writer: Writer, pools: Mapping[str, Pool], settings: Mapping[str, PoolSettings]
+) -> Iterator[Change]:
     """Write down, on pods of the device-plugin path, the GPUs that they have: from then on it is a fact."""
-    nodes = {node["metadata"]["name"]: node for pool in pools.values() for node in pool.nodes.values()}
-    hardware = {name: hardware_of(node) for name, node in nodes.items()}
-    offering = {name: declared for name, declared in hardware.items() if declared.settings.advertise.capacity}
-    if not offering:
-        return
+    nodes = {name: node for pool in pools.values() for name, node in pool.by_name.items()}
+    offered = {
+        name: settings[pool.name].gpus
+        for pool in pools.values()
+        if settings[pool.name].advertise.capacity
+        for name in pool.by_name
+    }
     on_node: dict[str, list[Json]] = defaultdict(list)
-    for pod in writer.list(PODS, field_selector="spec.nodeName!=").items:
-        if pod["spec"]["nodeName"] in offering and requested_gpus(pod) and not is_finished(pod):
+    for pod in writer.list(PODS, field_selector="spec.nodeName!=").items if offered else ():
+        if pod["spec"]["nodeName"] in offered and requested_gpus(pod) and not is_finished(pod):
             on_node[pod["spec"]["nodeName"]].append(pod)
+    records = []
     for name, pods in on_node.items():
-        given = assignments(pods, offering[name].settings.gpus)
+        given = assignments(pods, offered[name])
         for pod in pods:
             gpus = given[(pod["metadata"]["namespace"], pod["metadata"]["name"])]
             if gpus and not recorded_gpus(pod):
-                patch = {"metadata": {"annotations": {GPUS_ANNOTATION: ",".join(gpus)}}}
-                yield Change(PODS, Verb.CONFIGURED, writer.patch(PODS, pod, patch, node=nodes[name]))
+                records.append((pod, gpus))
+
+    def record(item: tuple[Json, tuple[str, ...]]) -> Change | None:
+        pod, gpus = item
+        patch = {"metadata": {"annotations": {GPUS_ANNOTATION: ",".join(gpus)}}}
+        # A pod that changes or ends just now is recorded the next time.
+        with contextlib.suppress(Conflict, NotFound):
+            return Change(PODS, Verb.CONFIGURED, writer.patch(PODS, pod, patch, node=nodes[pod["spec"]["nodeName"]]))
+        return None
+
+    yield from filter(None, run_ordered(record, records))

@@ -10,18 +10,28 @@ from kubectl_ghost.cluster.errors import Gone
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.keys import NODE_DOWN_ANNOTATION, Json
 
 Progress = Callable[[int, int], None]
 """Called with the number of nodes that are Ready and the number awaited."""
 _PATIENCE = 30.0
 """Seconds without any node becoming Ready after which kwok is taken to be absent: it needs milliseconds a node."""
+_POLL_SECONDS = 0.2
+_KWOK_HINT = (
+    "kwok must manage nodes annotated kwok.x-k8s.io/node=fake and have stages: "
+    "kubectl ghost stages | kubectl apply -f -\nThe nodes are there. Run the same command again to go on waiting."
+)
 
 
 def is_ready(node: Json) -> bool:
     """Whether a node's Ready condition is True."""
     conditions = node.get("status", {}).get("conditions") or ()
     return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def may_become_ready(node: Json) -> bool:
+    """Whether waiting for a node makes sense: one that is declared down stays NotReady."""
+    return NODE_DOWN_ANNOTATION not in (node["metadata"].get("annotations") or {})
 
 
 class _Countdown:
@@ -36,21 +46,21 @@ class _Countdown:
     def see(self, node: Json) -> None:
         """Take a node off if it is Ready."""
         name = node["metadata"]["name"]
-        if name in self.pending and is_ready(node):
+        if name in self.pending and (is_ready(node) or not may_become_ready(node)):
             self.pending.discard(name)
             self.last = time.monotonic()
         self._progress(self.total - len(self.pending), self.total)
 
 
 def wait_ready(reader: Reader, selector: str, names: Collection[str], *, timeout: float, progress: Progress) -> None:
-    """Return when all these nodes are Ready.
+    """Return when all these nodes are Ready, but for those that are declared down.
 
     Args:
         selector: label selector that matches them.
         timeout: seconds to wait at most.
 
     Raises:
-        GhostError: if they are not Ready in time, or none makes progress; the nodes stay, and waiting can be resumed.
+        GhostError: if one is gone, they are not Ready in time, or none makes progress; waiting can be resumed.
     """
     deadline = time.monotonic() + timeout
     countdown = _Countdown(names, progress)
@@ -58,11 +68,18 @@ def wait_ready(reader: Reader, selector: str, names: Collection[str], *, timeout
         listing = reader.list(NODES, label_selector=selector)
         for node in listing.items:
             countdown.see(node)
-        patience = min(deadline, countdown.last + _PATIENCE) - time.monotonic()
-        if countdown.pending and patience <= 0:
-            raise _not_ready(countdown.pending, countdown.total)
+        gone = countdown.pending - {node["metadata"]["name"] for node in listing.items}
+        if gone:
+            raise GhostError(f'node "{min(gone)}" was deleted while waiting for it to become Ready')
+        now = time.monotonic()
+        if countdown.pending and now >= deadline:
+            raise _timed_out(countdown)
+        if countdown.pending and now >= countdown.last + _PATIENCE:
+            raise _no_progress(countdown)
         if countdown.pending:
-            _watch(reader, selector, listing.resource_version, countdown, patience)
+            _watch(
+                reader, selector, listing.resource_version, countdown, min(deadline, countdown.last + _PATIENCE) - now
+            )
 
 
 def _watch(reader: Reader, selector: str, resource_version: str, countdown: _Countdown, seconds: float) -> None:
@@ -71,21 +88,57 @@ def _watch(reader: Reader, selector: str, resource_version: str, countdown: _Cou
         for kind, node in reader.watch(
             NODES, resource_version=resource_version, label_selector=selector, timeout=max(1, round(seconds))
         ):
+            if kind == "DELETED" and node["metadata"]["name"] in countdown.pending:
+                return
             if kind != "DELETED":
                 countdown.see(node)
             if not countdown.pending:
                 return
 
 
-def _not_ready(pending: set[str], total: int) -> GhostError:
-    first = min(pending)
-    if len(pending) == total:
-        return GhostError(
-            f'none of {total} nodes became Ready (node "{first}" is still Unknown): is kwok running in this cluster?',
-            "kwok must manage nodes annotated kwok.x-k8s.io/node=fake and have stages: kubectl ghost stages | "
-            "kubectl apply -f -\nThe nodes are there; run the same command again to go on waiting.",
-        )
+def _no_progress(countdown: _Countdown) -> GhostError:
     return GhostError(
-        f'{len(pending)} of {total} nodes are not Ready yet, node "{first}" among them',
-        "The nodes are there; run the same command again to go on waiting, with a longer --timeout if need be.",
+        f"{_count(countdown)} became Ready within {_PATIENCE:.0f} seconds "
+        f'(node "{min(countdown.pending)}" is still Unknown): is kwok running in this cluster?',
+        _KWOK_HINT,
     )
+
+
+def _timed_out(countdown: _Countdown) -> GhostError:
+    nobody = len(countdown.pending) == countdown.total
+    return GhostError(
+        f"timed out: {_count(countdown)} became Ready in time "
+        f'(node "{min(countdown.pending)}" is still Unknown)'
+        + (": is kwok running in this cluster?" if nobody else ""),
+        _KWOK_HINT if nobody else "The nodes are there. Run the same command again to go on waiting, or see --timeout.",
+    )
+
+
+def _count(countdown: _Countdown) -> str:
+    if len(countdown.pending) == countdown.total:
+        return f"none of {countdown.total} nodes"
+    return f"only {countdown.total - len(countdown.pending)} of {countdown.total} nodes"
+
+
+def wait_gone(reader: Reader, selector: str, uids: Collection[str], *, timeout: float) -> None:
+    """Return when no node with one of these uids is left.
+
+    Raises:
+        GhostError: naming a node that something keeps from going, and what does.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        left = [
+            node
+            for node in reader.list(NODES, label_selector=selector, metadata_only=True).items
+            if node["metadata"]["uid"] in uids
+        ]
+        if not left:
+            return
+        if time.monotonic() >= deadline:
+            metadata = left[0]["metadata"]
+            keepers = ", ".join(metadata.get("finalizers") or ()) or "nothing that is known"
+            raise GhostError(
+                f'timed out: node "{metadata["name"]}" is marked for deletion and still there; finalizers: {keepers}'
+            )
+        time.sleep(_POLL_SECONDS)

@@ -8,13 +8,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kubectl_ghost.cluster.kubeconfig import Overrides, load
+from kubectl_ghost.cluster.reads import Reader
+from kubectl_ghost.cluster.transport import Transport
+from kubectl_ghost.operations.waiting import wait_ready
 from tests.bench.measure import Row, Sample, run, timed
 from tests.e2e.support import E2ECluster
 
 NODES = 1000
 LARGE = 5000
 PLANNED = 10_000
-_POLL = 0.2
+_PAUSE_SECONDS = 3.0
 _SETTLE_SECONDS = 5.0
 """Controllers and kwok go on writing after a bulk change; the next measurement waits until they are done."""
 
@@ -40,15 +44,10 @@ class Bench:
         environment = {**self.cluster.environment(), "KWOK_WORKDIR": str(self.cluster.logs_dir.parents[2])}
         return run([*command, "scale", "node", "peer", f"--replicas={nodes}"], environment)
 
-    def ready(self, number: int) -> None:
-        """Return when so many nodes are Ready."""
-        while self._ready_nodes() < number:
-            time.sleep(_POLL)
-
-    def _ready_nodes(self) -> int:
-        command = [str(self.cluster.bin_dir / "kubectl"), "get", "nodes", "--no-headers"]
-        listed = subprocess.run(command, env=self.cluster.environment(), capture_output=True, text=True, check=True)
-        return sum(line.split()[1] == "Ready" for line in listed.stdout.splitlines())
+    def ready(self, selector: str, names: list[str]) -> None:
+        """Return when these nodes are Ready: the same watch for us and for the peer."""
+        target = load(Overrides(kubeconfig=str(self.cluster.kubeconfig)), {})
+        wait_ready(Reader(Transport(target)), selector, names, timeout=600, progress=lambda *_: None)
 
     def settle(self) -> None:
         """Wait until nothing has been written to nodes for a while."""
@@ -124,12 +123,14 @@ def _one_bulk(bench: Bench, create: list[Sample], ready: list[Sample], delete: l
     def make() -> None:
         if ours:
             create.append(bench.ghost("add-pool", "--count", str(NODES), "--wait=false"))
+            bench.ready("kubectl-ghost.dev/pool=node", [f"node-{index}" for index in range(NODES)])
         else:
             create.append(bench.kwokctl_scale(NODES))
-        bench.ready(NODES)
+            bench.ready("kwok.x-k8s.io/kwokctl-scale=peer", [f"peer-{index:06d}" for index in range(NODES)])
 
     ready.append(timed(make))
-    bench.settle()
+    # The controller manager goes on writing to the new nodes for a minute, 20 requests a second, whoever made them.
+    time.sleep(_PAUSE_SECONDS)
     delete.append(bench.ghost("delete-pool", "node") if ours else bench.kwokctl_scale(0))
 
 

@@ -146,7 +146,7 @@ def test_ctrl_c_is_130(capfd, monkeypatch):
     monkeypatch.setattr(cli.root, "main", interrupted)
     code, _, err = run(capfd, "add-pool")
     assert code == ExitCode.INTERRUPTED == 130
-    assert "run the same command again" in err
+    assert "running the same command again" in err
 
 
 def test_version(capfd):

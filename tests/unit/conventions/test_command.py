@@ -18,10 +18,12 @@ from kubectl_ghost.conventions.messages import DryRun, deleted, verbed
         (["--wait", "x"], ["--wait=true", "x"]),
         (["--", "-o=json"], ["--", "-o=json"]),
         (["--count=3"], ["--count=3"]),
+        (["--force=true", "--all=false"], ["--force"]),
+        (["--force=maybe"], ["--force=maybe"]),
     ],
 )
 def test_spellings(given, meant):
-    assert normalised(given) == meant
+    assert normalised(given, {"--force", "--all"}) == meant
 
 
 @pytest.mark.parametrize(

@@ -27,17 +27,19 @@ settings = st.builds(
     zones=st.lists(words, max_size=3).map(tuple),
     racks=st.lists(words, max_size=3).map(tuple),
 )
-hardware = st.builds(NodeHardware, settings=settings, index=st.integers(0, 10**5))
+hardware = st.builds(
+    NodeHardware, settings=settings, index=st.integers(0, 10**5), pool_size=st.none() | st.integers(1, 10**5)
+)
 
 
 @given(hardware)
 def test_what_is_encoded_is_decoded(declared):
-    assert decode(encode(declared), "x") == declared
+    assert decode(encode(declared), declared.node_name) == declared
 
 
 @given(hardware)
 def test_the_same_declaration_has_the_same_bytes(declared):
-    assert encode(declared) == encode(decode(encode(declared), "x"))
+    assert encode(declared) == encode(decode(encode(declared), declared.node_name))
 
 
 def test_the_annotation_is_compact():
@@ -48,8 +50,44 @@ def test_the_annotation_is_compact():
     )
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format":1}', '{"format":1,"index":"a","pool":{}}'])
+GOOD = {
+    "format": 1,
+    "index": 7,
+    "pool": json.loads(encode(NodeHardware(PoolSettings("node", "t4", 4, Advertise.BOTH, "1", "1Gi", 1), 7)))["pool"],
+}
+
+
+def damaged(**pool):
+    return json.dumps({**GOOD, "pool": {**GOOD["pool"], **pool}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "null",
+        '{"format":1}',
+        '{"format":1,"index":"a","pool":{}}',
+        json.dumps({**GOOD, "index": -7}),
+        json.dumps({**GOOD, "nodes": "many"}),
+        json.dumps(GOOD).replace('"gpus": 4', '"gpus": 1e999'),
+        damaged(cpu=192),
+        damaged(gpus=True),
+        damaged(labels={"a": {}}),
+        damaged(labels=["a"]),
+        damaged(model=["t4"]),
+        damaged(model="h300"),
+        damaged(taints=[["a", "b", ["c"]]]),
+        damaged(taints=[["a"]]),
+        damaged(zones=[1]),
+        damaged(name="other"),
+        damaged(advertise="cdi"),
+    ],
+)
 def test_a_damaged_annotation_names_the_node(text):
+    decode(json.dumps(GOOD), "node-7")
     with pytest.raises(GhostError, match="node-7"):
         decode(text, "node-7")
 

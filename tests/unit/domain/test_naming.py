@@ -11,7 +11,21 @@ def test_labels_may_be_repeated_or_joined():
     assert parse_labels(("b=2,a=1", "example.com/c=")) == (("a", "1"), ("b", "2"), ("example.com/c", ""))
 
 
-@pytest.mark.parametrize("text", ["a", "=b", "a=b c", "A/b/c=d", "a=" + "x" * 64, "-a=b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a",
+        "=b",
+        "a=b c",
+        "A/b/c=d",
+        "a=" + "x" * 64,
+        "-a=b",
+        "a..b/c=d",
+        "kubectl-ghost.dev/pool=x",
+        "app.kubernetes.io/managed-by=x",
+        "kubernetes.io/hostname=x",
+    ],
+)
 def test_bad_labels(text):
     with pytest.raises(InputError):
         parse_labels((text,))
@@ -21,7 +35,10 @@ def test_taints():
     assert parse_taints(("k=v:NoSchedule,e:NoExecute",)) == (Taint("e", "NoExecute"), Taint("k", "NoSchedule", "v"))
 
 
-@pytest.mark.parametrize("text", ["k", "k=v", "k=v:Never", ":NoSchedule", "k=1:NoSchedule,k=2:NoSchedule"])
+@pytest.mark.parametrize(
+    "text",
+    ["k", "k=v", "k=v:Never", ":NoSchedule", "k=1:NoSchedule,k=2:NoSchedule", "kwok.x-k8s.io/node=fake:NoSchedule"],
+)
 def test_bad_taints(text):
     with pytest.raises(InputError):
         parse_taints((text,))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import yaml
 
+from kubectl_ghost.domain.keys import DURATION_ANNOTATION, NODE_DOWN_ANNOTATION
 from kubectl_ghost.engine.stages import (
-    DURATION_ANNOTATION,
-    NODE_DOWN_ANNOTATION,
     contains,
     kinds_not_played,
     stage_documents,

@@ -90,11 +90,9 @@ def test_taints():
     assert "taints" not in node(NodeHardware(settings(), 0))["spec"]
 
 
-def test_a_users_label_wins_but_never_over_our_marks():
-    labels = (("kubectl-ghost.dev/pool", "x"), ("nvidia.com/gpu.product", "mine"))
-    made = node(NodeHardware(settings(labels=labels), 0))["metadata"]["labels"]
+def test_a_users_label_wins_over_the_models():
+    made = node(NodeHardware(settings(labels=(("nvidia.com/gpu.product", "mine"),)), 0))["metadata"]["labels"]
     assert made["nvidia.com/gpu.product"] == "mine"
-    assert made["kubectl-ghost.dev/pool"] == "node"
 
 
 def test_same_input_same_bytes():
