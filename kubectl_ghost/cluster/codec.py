@@ -10,6 +10,9 @@ import gc
 import json
 from typing import Any, Final
 
+from kubectl_ghost.cluster.errors import NotKubernetes
+from kubectl_ghost.domain.keys import Json
+
 _BIG: Final = 256 * 1024
 _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
@@ -19,12 +22,22 @@ def encode(value: Any) -> bytes:
     return _encode(value).encode()
 
 
-def decode(data: bytes) -> Any:
-    """The value of a JSON text.
+def decode(data: bytes, server: str) -> Json:
+    """The object that a server answered with.
 
     Raises:
-        ValueError: it is not JSON.
+        NotKubernetes: it is not JSON, or not an object.
     """
+    try:
+        value = _parse(data)
+    except (ValueError, RecursionError) as cause:
+        raise NotKubernetes("not JSON", server) from cause
+    if not isinstance(value, dict):
+        raise NotKubernetes("not a JSON object", server)
+    return value
+
+
+def _parse(data: bytes) -> Any:
     if len(data) < _BIG or not gc.isenabled():
         return json.loads(data)
     # Two threads at once are harmless: whoever found the collector on turns it on again.

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS: Final = 30.0
 """client-go's dial timeout."""
+_LONGEST_SECONDS: Final = 2_000_000.0
+"""Of a timeout: poll counts milliseconds in 31 bits."""
 _KEEPALIVE_SECONDS: Final = 30
 """Probes on an idle connection, as Go sends them: a peer that vanished is noticed though no timeout is set."""
 
@@ -51,6 +53,8 @@ class Connection:
             OSError: the connection broke; `was_closed` tells whether before any byte of the answer.
             ProtocolError: the answer is not HTTP.
         """
+        if timeout is not None:
+            timeout = min(timeout, _LONGEST_SECONDS)
         self._socket.settimeout(timeout)
         self._socket.sendall(request)
         return HttpAnswer(self._socket)
@@ -83,14 +87,15 @@ def _dial(endpoint: Endpoint, timeout: float | None) -> socket.socket:
     if endpoint.proxy is not None:
         host, port = endpoint.proxy.host, endpoint.proxy.port
     limit = min(timeout or _CONNECT_SECONDS, _CONNECT_SECONDS)
-    connected = socket.create_connection((_encoded(host), port), timeout=limit)
+    connected = socket.create_connection((_encoded(host), port), timeout=limit)  # type: ignore[arg-type]
     try:
         _set_options(connected)
         if endpoint.proxy is not None:
             _tunnel(connected, endpoint, endpoint.proxy)
         if endpoint.ssl_context is None:
             return connected
-        return endpoint.ssl_context.wrap_socket(connected, server_hostname=_encoded(endpoint.server_name or endpoint.host))
+        name = _encoded(endpoint.server_name or endpoint.host)
+        return endpoint.ssl_context.wrap_socket(connected, server_hostname=name)
     except BaseException:
         connected.close()
         raise

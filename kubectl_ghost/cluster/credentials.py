@@ -83,7 +83,7 @@ class Credentials:
         now = time.monotonic()
         if not self._token or now - self._token_read > _TOKEN_FILE_SECONDS:
             try:
-                self._token = _read(path, "tokenFile").decode().strip()
+                self._token = _decoded(_read(path, "tokenFile"), path)
             except GhostError:
                 # As in client-go: the inline token, or the last one read, is tried before giving up.
                 self._token = self._token or str(self._target.user.get("token") or "")
@@ -110,8 +110,8 @@ def impersonation_headers(user: Json) -> list[tuple[str, str]]:
         headers.append(("Impersonate-Uid", str(user["as-uid"])))
     headers += [("Impersonate-Group", str(group)) for group in user.get("as-groups") or ()]
     for key, values in (user.get("as-user-extra") or {}).items():
-        name = f"Impersonate-Extra-{quote(str(key), safe=_HEADER_CHARACTERS)}"
-        headers += [(name, str(value)) for value in values]
+        name = f"Impersonate-Extra-{quote(str(key), safe=_HEADER_CHARACTERS, errors='surrogateescape')}"
+        headers += [(name, str(value)) for value in values or ()]
     return headers
 
 
@@ -125,8 +125,12 @@ def trust(cluster: Json) -> ssl.SSLContext:
 
     authority = _bytes(cluster, "certificate-authority")
     try:
-        # Without an authority of its own the system's are loaded, which takes 20 ms.
-        context = ssl.create_default_context(cadata=(authority or b"").decode() or None)
+        # The system's authorities, which take 20 ms to load, only where they are asked about anything.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if authority:
+            context.load_verify_locations(cadata=authority.decode())
+        elif not cluster.get("insecure-skip-tls-verify"):
+            context.load_default_certs()
     except (ssl.SSLError, ValueError) as cause:
         raise GhostError("unable to load root certificates: certificate-authority is not in PEM form") from cause
     # Python 3.13 insists on extensions that many clusters' own authorities lack; Go does not, and takes any certificate
@@ -171,11 +175,18 @@ def _load_pair(context: ssl.SSLContext, certificate: str, key: str) -> None:
 
 def _private_file(content: bytes) -> str:
     """ssl reads certificates from files alone. The file is there for as long as that takes and for its owner only."""
-    import tempfile
-
-    descriptor, path = tempfile.mkstemp(prefix="kubectl-ghost-")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+    folder = os.environ.get("TMPDIR") or "/tmp"
+    # What tempfile.mkstemp does; its import costs more than everything else about a certificate.
+    path = os.path.join(folder, f"kubectl-ghost-{os.urandom(16).hex()}")
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+    except (OSError, ValueError) as cause:
+        raise GhostError(
+            f"unable to write to the folder for temporary files, {folder}: {getattr(cause, 'strerror', cause)}",
+            "set TMPDIR to a folder that can be written to: OpenSSL takes certificates from files alone",
+        ) from cause
     return path
 
 
@@ -198,6 +209,15 @@ def _read(path: str, what: str) -> bytes:
             return file.read()
     except OSError as cause:
         raise GhostError(f"unable to read {what} {path}: {(cause.strerror or '').lower()}") from cause
+    except ValueError as cause:
+        raise GhostError(f"unable to read {what} {path!r}: {cause}") from cause
+
+
+def _decoded(token: bytes, path: str) -> str:
+    try:
+        return token.decode().strip()
+    except UnicodeError as cause:
+        raise GhostError(f"unable to read tokenFile {path}: it is not text") from cause
 
 
 def _needs_plugin(user: Json) -> bool:

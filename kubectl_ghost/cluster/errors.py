@@ -82,6 +82,18 @@ class ServerError(ApiError):
     """A status of 500 or more."""
 
 
+class NotKubernetes(ApiError):
+    """The server answered, and not as an API server does: a login page, a proxy, another program altogether."""
+
+    bare = False
+
+    def __init__(self, problem: str, server: str) -> None:
+        super().__init__(
+            f"the server's answer is {problem}: is {server} a Kubernetes API server?",
+            "check the server of this context (`kubectl config view --minify`); a proxy or login page may be between",
+        )
+
+
 class Unreachable(ApiError):
     """There was no whole answer: refused, no such host, TLS, connection lost."""
 

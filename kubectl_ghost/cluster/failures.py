@@ -56,7 +56,8 @@ def from_answer(status: int, body: bytes, method: str, path: str) -> errors.ApiE
 
 def from_status(answer: Json, method: str, path: str) -> errors.ApiError:
     """The error that a Status object means, be it an answer's body or the object of a watch's ERROR event."""
-    code = int(answer.get("code") or 500)
+    code = _code(answer, 500)
+    details = _details(answer)
     reason = str(answer.get("reason") or _REASONS.get(code, ""))
     kind = _BY_REASON.get(reason) or _BY_STATUS.get(code)
     if kind is None:
@@ -72,13 +73,13 @@ def from_status(answer: Json, method: str, path: str) -> errors.ApiError:
     elif kind is errors.Unauthorized:
         hint = "the credentials of this context are not accepted: check it with `kubectl auth whoami`, or log in again"
     return kind(
-        _sentence(kind, reason, text, answer.get("details") or {}),
+        _sentence(kind, reason, text, details),
         hint,
         status=code,
         reason=reason,
         method=method,
         path=path,
-        details=answer.get("details"),
+        details=details,
     )
 
 
@@ -106,13 +107,31 @@ def _cause(cause: Json) -> str:
     return f"{cause['field']}: {cause.get('message', '')}"
 
 
+def _code(answer: Json, otherwise: int) -> int:
+    code = answer.get("code")
+    if not isinstance(code, int):
+        return otherwise
+    return code or otherwise
+
+
+def _details(answer: Json) -> Json:
+    """The details as far as they are what they should be: aggregated API servers write these answers too."""
+    details = answer.get("details")
+    if not isinstance(details, dict):
+        return {}
+    causes = details.get("causes")
+    if not isinstance(causes, list):
+        causes = []
+    return {**details, "causes": [cause for cause in causes if isinstance(cause, dict)]}
+
+
 def _as_status(status: int, body: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if isinstance(answer, dict) and answer.get("kind") == "Status":
-        return {**answer, "code": answer.get("code") or status}
+        return {**answer, "code": _code(answer, status)}
     text = " ".join(body.decode("utf-8", "replace").split())[:_MAX_TEXT]
     if status == 404:
         text = "the server could not find the requested resource"

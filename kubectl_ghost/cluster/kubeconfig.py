@@ -25,7 +25,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kubectl_ghost.cluster import kubeconfig_files
+from kubectl_ghost.cluster import kubeconfig_files, server_url
 from kubectl_ghost.cluster.kubeconfig_files import Kubeconfig
 from kubectl_ghost.cluster.overrides import Overrides, cluster_entry, user_entry
 from kubectl_ghost.domain.errors import GhostError
@@ -33,7 +33,7 @@ from kubectl_ghost.domain.keys import Json
 
 DEFAULT_SERVER = "http://localhost:8080"
 SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
-__all__ = ["Overrides", "Target", "context_names", "load"]
+__all__ = ["Overrides", "Target", "load"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def load(overrides: Overrides, environ: Mapping[str, str]) -> Target:
     """Find the server to talk to. Nothing is connected to and no credential plugin runs.
 
     Raises:
-        GhostError: a file cannot be read, or a context, cluster or user that was named does not exist.
+        GhostError: a file cannot be read or understood, a context, cluster or user that was named does not exist, or
+            the server's URL is none.
     """
     config = kubeconfig_files.read(overrides.kubeconfig, environ)
     if config.is_empty and overrides.server is None and overrides.context is None:
@@ -83,24 +84,18 @@ def load(overrides: Overrides, environ: Mapping[str, str]) -> Target:
     cluster = cluster_entry(config, context, overrides)
     user = user_entry(config, context, overrides)
     server = str(cluster.get("server") or "")
+    source = f'cluster "{overrides.cluster or context.get("cluster")}" of the kubeconfig'
+    if overrides.server:
+        source = "--server"
     return Target(
         context=name,
-        server=_url(server or DEFAULT_SERVER, cluster, user),
+        server=_url(server or DEFAULT_SERVER, cluster, user, source),
         namespace=overrides.namespace or str(context.get("namespace") or "") or "default",
         cluster=cluster,
         user=user,
         request_timeout=overrides.request_timeout or None,
         configured=bool(server),
     )
-
-
-def context_names(overrides: Overrides, environ: Mapping[str, str]) -> list[str]:
-    """The names of all contexts, sorted: what `--context` completes to.
-
-    Raises:
-        GhostError: as for `load`.
-    """
-    return sorted(kubeconfig_files.read(overrides.kubeconfig, environ).contexts)
 
 
 def _context(config: Kubeconfig, name: str) -> Json:
@@ -111,7 +106,7 @@ def _context(config: Kubeconfig, name: str) -> Json:
     return config.contexts[name]
 
 
-def _url(server: str, cluster: Json, user: Json) -> str:
+def _url(server: str, cluster: Json, user: Json, source: str) -> str:
     """A server without a scheme speaks TLS exactly when something about TLS is configured, as client-go has it."""
     if "://" not in server:
         secure = any(
@@ -129,6 +124,7 @@ def _url(server: str, cluster: Json, user: Json) -> str:
         server = f"{scheme}://{server}"
     if not server.startswith(("http://", "https://")):
         raise GhostError(f'server URL "{server}" is neither http:// nor https://')
+    server_url.split(server, source)
     return server.rstrip("/")
 
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kubectl_ghost.cluster import kubeconfig_shapes as shapes
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.keys import Json
 
 _CLUSTER_PATHS = ("certificate-authority",)
+_NAMED = shapes.list_of(shapes.record(name=shapes.text))
 _USER_PATHS = ("client-certificate", "client-key", "tokenFile")
 
 
@@ -56,11 +58,9 @@ def _paths(explicit: str | None, environ: Mapping[str, str]) -> list[str]:
 
 
 def _parse(path: str, *, required: bool) -> Json:
-    import yaml
-
     try:
         with open(path, "rb") as file:
-            document = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            content = file.read()
     except FileNotFoundError as cause:
         if required:
             raise GhostError(f"stat {path}: no such file or directory") from cause
@@ -68,8 +68,9 @@ def _parse(path: str, *, required: bool) -> Json:
     except OSError as cause:
         detail = (cause.strerror or "").lower()
         raise GhostError(f'error loading config file "{path}": open {path}: {detail}') from cause
-    except yaml.YAMLError as cause:
-        raise GhostError(f'error loading config file "{path}": yaml: {" ".join(str(cause).split())}') from cause
+    except ValueError as cause:
+        raise GhostError(f"the path of the kubeconfig cannot be used: {cause}") from cause
+    document = _value(content, path)
     if document is None:
         return {}
     if not isinstance(document, dict):
@@ -77,24 +78,43 @@ def _parse(path: str, *, required: bool) -> Json:
     return document
 
 
-def _add(merged: Kubeconfig, document: Json, folder: str, path: str) -> None:
-    for name, cluster in _entries(document, "clusters", "cluster", path):
-        merged.clusters.setdefault(name, _absolute(cluster, _CLUSTER_PATHS, folder))
-    for name, user in _entries(document, "users", "user", path):
-        merged.users.setdefault(name, _absolute_user(user, folder))
-    for name, context in _entries(document, "contexts", "context", path):
-        merged.contexts.setdefault(name, context)
-    merged.current_context = merged.current_context or str(document.get("current-context") or "")
+def _value(content: bytes, path: str) -> Any:
+    import yaml
 
-
-def _entries(document: Json, plural: str, singular: str, path: str) -> list[tuple[str, Json]]:
-    found: list[tuple[str, Json]] = []
-    listed: Any = document.get(plural) or []
     try:
-        for entry in listed:
-            found.append((str(entry["name"]), dict(entry.get(singular) or {})))
-    except (TypeError, KeyError, ValueError, AttributeError) as cause:
-        raise GhostError(f'error loading config file "{path}": {plural} is not a list of named entries') from cause
+        return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except Exception as cause:
+        # Not YAMLError alone: PyYAML lets whatever its constructors meet go by, ValueError for 2024-13-45, KeyError
+        # for `!!bool x`.
+        hint = None
+        if isinstance(cause, ValueError):
+            hint = "a value that looks like a date or a number and is none needs quotes"
+        raise GhostError(f'error loading config file "{path}": yaml: {" ".join(str(cause).split())}', hint) from cause
+
+
+def _add(merged: Kubeconfig, document: Json, folder: str, path: str) -> None:
+    where = f'error loading config file "{path}"'
+    for name, cluster in _entries(document, "cluster", shapes.CLUSTER, where):
+        merged.clusters.setdefault(name, _absolute(cluster, _CLUSTER_PATHS, folder))
+    for name, user in _entries(document, "user", shapes.USER, where):
+        merged.users.setdefault(name, _absolute_user(user, folder))
+    for name, context in _entries(document, "context", shapes.CONTEXT, where):
+        merged.contexts.setdefault(name, context)
+    current = document.get("current-context") or ""
+    shapes.check(current, shapes.text, "current-context", where)
+    merged.current_context = merged.current_context or str(current)
+
+
+def _entries(document: Json, kind: str, shape: shapes.Shape, where: str) -> list[tuple[str, Json]]:
+    listed = document.get(f"{kind}s") or []
+    shapes.check(listed, _NAMED, f"{kind}s", where)
+    found: list[tuple[str, Json]] = []
+    for number, item in enumerate(listed):
+        if item.get("name") is None:
+            raise GhostError(f"{where}: {kind}s[{number}] has no name")
+        name, entry = str(item["name"]), item.get(kind) or {}
+        shapes.check(entry, shape, f'{kind} "{name}"', where)
+        found.append((name, dict(entry)))
     return found
 
 

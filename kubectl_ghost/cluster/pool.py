@@ -13,6 +13,7 @@ from kubectl_ghost.cluster import proxy, server_url
 from kubectl_ghost.cluster.connection import Connection, Endpoint, was_closed
 from kubectl_ghost.cluster.http_answer import HttpAnswer
 from kubectl_ghost.cluster.kubeconfig import Target
+from kubectl_ghost.domain.errors import GhostError
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -31,6 +32,8 @@ class Pool:
         self._host = url.hostname or ""
         self._port = url.port or {"http": 80, "https": 443}[url.scheme]
         self._server_name = str(target.cluster.get("tls-server-name") or "")
+        if self._server_name.startswith(".") or not self._server_name.isprintable():
+            raise GhostError(f"invalid TLS server name {self._server_name!r}", "it is a host's name, without a port")
         self._proxy = proxy.choose(url, target.proxy_url, environ)
         # Appending to and popping from a list need no lock.
         self._idle: list[Connection] = []

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kubectl_ghost.cluster import codec, requests, watching
-from kubectl_ghost.cluster.errors import Gone, NotFound
+from kubectl_ghost.cluster import codec, requests
+from kubectl_ghost.cluster.errors import Gone, NotFound, NotKubernetes
 from kubectl_ghost.cluster.requests import Request
 from kubectl_ghost.cluster.resources import Resource
 from kubectl_ghost.cluster.transport import Transport
@@ -31,6 +31,7 @@ class Reader:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._discovered: dict[str, frozenset[str]] = {}
+        self._versions: Json | None = None
 
     @property
     def transport(self) -> Transport:
@@ -44,8 +45,7 @@ class Reader:
             NotFound: there is none of that name.
             ApiError: the server refused or could not be asked, as for all methods here.
         """
-        found: Json = codec.decode(self._ask(requests.get(resource, name, namespace)))
-        return found
+        return self._object(requests.get(resource, name, namespace))
 
     def find(self, resource: Resource, name: str, namespace: str | None = None) -> Json | None:
         """One object, or None when there is none of that name or the server does not know the type."""
@@ -63,7 +63,6 @@ class Reader:
         field_selector: str | None = None,
         chunk: int = CHUNK,
         metadata_only: bool = False,
-        from_cache: bool = False,
     ) -> Listing:
         """All objects of a type that match, each with its `apiVersion` and `kind`.
 
@@ -71,7 +70,6 @@ class Reader:
             namespace: None for all namespaces.
             chunk: how many to ask for at a time; 0 for all at once, which is faster and takes the server more memory.
             metadata_only: leave spec and status out.
-            from_cache: take the server's watch cache, which may be a moment old.
         """
 
         def page(limit: int, token: str) -> Request:
@@ -82,7 +80,6 @@ class Reader:
                 field_selector=field_selector,
                 limit=limit,
                 token=token,
-                from_cache=from_cache,
                 metadata_only=metadata_only,
             )
 
@@ -90,18 +87,18 @@ class Reader:
         limit, token = chunk, ""
         while True:
             try:
-                answer: Json = codec.decode(self._ask(page(limit, token)))
+                answer = self._object(page(limit, token))
             except Gone:
                 if not token:
                     raise
                 # The pages so far are of a state that the server has forgotten. All at once cannot expire.
                 items, limit, token = [], 0, ""
                 continue
-            items += [_typed(item, resource) for item in answer.get("items") or ()]
-            metadata = answer.get("metadata") or {}
-            token = metadata.get("continue") or ""
+            items += [_typed(item, resource) for item in _items(answer, resource, self._transport.target.server)]
+            metadata = _metadata(answer)
+            token = str(metadata.get("continue") or "")
             if not token:
-                return Listing(items, metadata.get("resourceVersion", ""))
+                return Listing(items, str(metadata.get("resourceVersion") or ""))
 
     def watch(
         self,
@@ -123,6 +120,7 @@ class Reader:
         Raises:
             Gone: the version is too old (from the iterator): list again.
         """
+        from kubectl_ghost.cluster import watching  # most commands look once
 
         def since(version: str, seconds: int | None) -> Request:
             return requests.watch(
@@ -141,8 +139,8 @@ class Reader:
         root = resource.root
         if root not in self._discovered:
             try:
-                answer: Json = codec.decode(self._transport.request("GET", root))
-                names = frozenset(str(entry["name"]) for entry in answer.get("resources") or ())
+                answer = self._object(Request("GET", root))
+                names = frozenset(_names(answer, self._transport.target.server))
             except NotFound:
                 names = frozenset()
             self._discovered[root] = names
@@ -150,8 +148,27 @@ class Reader:
 
     def server_version(self) -> tuple[int, int]:
         """Kubernetes' major and minor version, without a vendor's suffix: `1` and `34+` are (1, 34)."""
-        answer: Json = codec.decode(self._transport.request("GET", "/version"))
-        return _digits(answer.get("major", "")), _digits(answer.get("minor", ""))
+        answer = self._version()
+        return _digits(str(answer.get("major", ""))), _digits(str(answer.get("minor", "")))
+
+    def git_version(self) -> str:
+        """Kubernetes' version in full, a vendor's suffix included: `v1.36.1`, `v1.34.2-gke.100`.
+
+        Raises:
+            NotKubernetes: the server does not say.
+        """
+        version = self._version().get("gitVersion")
+        if not isinstance(version, str) or not version:
+            raise NotKubernetes("no Kubernetes version", self._transport.target.server)
+        return version
+
+    def _version(self) -> Json:
+        if self._versions is None:
+            self._versions = self._object(Request("GET", "/version"))
+        return self._versions
+
+    def _object(self, request: Request) -> Json:
+        return codec.decode(self._ask(request), self._transport.target.server)
 
     def _ask(self, request: Request) -> bytes:
         return self._transport.request(
@@ -163,6 +180,29 @@ class Reader:
             accept=request.accept,
             big=request.big,
         )
+
+
+def _items(answer: Json, resource: Resource, server: str) -> list[Json]:
+    items = answer.get("items", ())
+    if items is None:
+        return []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise NotKubernetes(f"not a list of {resource.plural}", server)
+    return items
+
+
+def _metadata(answer: Json) -> Json:
+    found = answer.get("metadata")
+    if not isinstance(found, dict):
+        return {}
+    return found
+
+
+def _names(answer: Json, server: str) -> Iterator[str]:
+    entries = answer.get("resources", ())
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise NotKubernetes("not a list of resources", server)
+    return (str(entry.get("name")) for entry in entries)
 
 
 def _typed(item: Json, resource: Resource) -> Json:

@@ -42,22 +42,18 @@ def list_page(
     field_selector: str | None = None,
     limit: int = 0,
     token: str = "",
-    from_cache: bool = False,
     metadata_only: bool = False,
 ) -> Request:
     """Read a page of a collection; the whole of it with a limit of 0.
 
     Args:
         token: the page before says where it ended.
-        from_cache: take what the server remembers, which may be a moment old but costs etcd nothing.
     """
     query: dict[str, str | int] = _selectors(label_selector, field_selector)
     if limit:
         query["limit"] = limit
     if token:
         query["continue"] = token
-    elif from_cache:
-        query["resourceVersion"] = "0"
     accept = JSON
     if metadata_only:
         accept = _METADATA_LIST
@@ -115,11 +111,9 @@ def replace(resource: Resource, live: Json, body: Json, *, dry_run: bool, echo: 
     )
 
 
-def delete(
-    resource: Resource, live: Json, *, dry_run: bool, grace_seconds: int | None = None, propagation: str | None = None
-) -> Request:
+def delete(resource: Resource, live: Json, *, dry_run: bool, grace_seconds: int | None = None) -> Request:
     """Delete the very object that was read, whatever its version: not one that took its name since."""
-    options = _delete_options(dry_run, grace_seconds, propagation)
+    options = _delete_options(dry_run, grace_seconds)
     options["preconditions"] = {"uid": live["metadata"]["uid"]}
     return Request("DELETE", _path_of(resource, live), body=options, accept=_METADATA)
 
@@ -131,7 +125,6 @@ def delete_collection(
     namespace: str | None,
     dry_run: bool,
     grace_seconds: int | None = None,
-    propagation: str | None = None,
 ) -> Request:
     """Delete everything that a label selector matches.
 
@@ -144,7 +137,7 @@ def delete_collection(
         "DELETE",
         resource.path(namespace),
         {"labelSelector": label_selector},
-        _delete_options(dry_run, grace_seconds, propagation),
+        _delete_options(dry_run, grace_seconds),
         accept=_METADATA_LIST,
     )
 
@@ -161,15 +154,13 @@ def _write_query(dry_run: bool) -> dict[str, str | int]:
     return query
 
 
-def _delete_options(dry_run: bool, grace_seconds: int | None, propagation: str | None) -> Json:
+def _delete_options(dry_run: bool, grace_seconds: int | None) -> Json:
     # A delete with a body is governed by the body alone: the server does not look for dryRun in the query then.
     options: Json = {"kind": "DeleteOptions", "apiVersion": "v1"}
     if dry_run:
         options["dryRun"] = ["All"]
     if grace_seconds is not None:
         options["gracePeriodSeconds"] = grace_seconds
-    if propagation is not None:
-        options["propagationPolicy"] = propagation
     return options
 
 

@@ -58,47 +58,24 @@ class Resource:
             raise ValueError(f"{self.plural}/{subresource} needs a name")
         parts = [self.root]
         if self.namespaced and namespace:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _quoted(namespace)]
         elif self.namespaced and name is not None:
             raise ValueError(f"{self.plural} are namespaced: {name} needs a namespace")
         parts.append(self.plural)
         if name is not None:
-            parts.append(quote(name, safe=""))
+            parts.append(_quoted(name))
         if subresource is not None:
             parts.append(subresource)
         return "/".join(parts)
 
 
-NODES: Final = Resource("", "v1", "nodes", "Node", False)
-NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", False)
-PODS: Final = Resource("", "v1", "pods", "Pod", True)
-EVENTS: Final = Resource("", "v1", "events", "Event", True)
-SERVICES: Final = Resource("", "v1", "services", "Service", True)
-CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", True)
-SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount", True)
-LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
+def _quoted(name: str) -> str:
+    # A name of bytes that are no UTF-8 is sent as it came, for the server to refuse.
+    return quote(name, safe="", errors="surrogateescape")
 
+
+NODES: Final = Resource("", "v1", "nodes", "Node", False)
+PODS: Final = Resource("", "v1", "pods", "Pod", True)
 RESOURCE_SLICES: Final = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False)
 RESOURCE_CLAIMS: Final = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", True)
-RESOURCE_CLAIM_TEMPLATES: Final = Resource(
-    "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", True
-)
 DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False)
-
-DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment", True)
-REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", True)
-STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", True)
-DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet", True)
-JOBS: Final = Resource("batch", "v1", "jobs", "Job", True)
-
-ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role", True)
-ROLE_BINDINGS: Final = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", True)
-CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", False)
-CLUSTER_ROLE_BINDINGS: Final = Resource(
-    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", False
-)
-CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
-)
-STAGES: Final = Resource("kwok.x-k8s.io", "v1alpha1", "stages", "Stage", False)
-"""kwok's own type, there only when kwok was started with its CRDs."""

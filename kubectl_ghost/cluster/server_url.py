@@ -29,11 +29,11 @@ def split(url: str, source: str) -> SplitResult:
                 return parts
             problem = "it names no host and port to connect to"
         except ValueError as cause:
-            # urlsplit's own: the port is no number or too large, a bracket is missing.
-            problem = str(cause)
-    raise GhostError(
-        f'invalid URL "{url}" in {source}: {problem[:1].lower()}{problem[1:]}', "it should look like https://HOST:PORT"
-    )
+            # urlsplit's own, or the codec's of `_is_host`.
+            problem = "its host is none"
+            if str(cause).startswith("Port"):
+                problem = "its port is not a number from 1 to 65535"
+    raise GhostError(f'invalid URL "{url}" in {source}: {problem}', "it should look like https://HOST:PORT")
 
 
 def _is_host(host: str) -> bool:

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from kubectl_ghost import __version__
-from kubectl_ghost.cluster import codec, proxy
+from kubectl_ghost.cluster import codec, http_request, proxy
 from kubectl_ghost.cluster.connection import Connection
 from kubectl_ghost.cluster.credentials import Credentials
 from kubectl_ghost.cluster.errors import ApiError, Unreachable
@@ -109,6 +108,8 @@ class Transport:
     def stream(self, path: str, query: Query = None, *, timeout: float | None = None) -> Iterator[bytes]:
         """Send a GET whose answer is a line at a time for as long as the server likes. Close the iterator to end it.
 
+        What comes after the last line break is left out: it is a line that the end of the connection cut off.
+
         Raises:
             ApiError: the server refused or could not be asked (at once); the connection was lost (while iterating).
         """
@@ -118,7 +119,9 @@ class Transport:
         if response.status < 300:
             return self._lines(connection, response, place, timeout)
         try:
-            answer = response.read()
+            answer = _body(response)
+        except (OSError, ProtocolError) as cause:
+            raise self._unreachable(cause, "GET", place, timeout) from cause
         finally:
             response.close()
             connection.close()
@@ -137,22 +140,14 @@ class Transport:
     def _head(
         self, method: str, place: str, payload: bytes, content_type: str, accept: str, *, authorization: str, big: bool
     ) -> bytes:
-        lines = [
-            f"{method} {self._url.path}{place} HTTP/1.1",
-            f"Host: {self._url.netloc.rpartition('@')[2]}",
-            f"User-Agent: kubectl-ghost/{__version__}",
-            f"Accept: {accept}",
-        ]
+        headers = [("Accept", accept)]
         if payload:
-            lines += [f"Content-Type: {content_type}", f"Content-Length: {len(payload)}"]
+            headers += [("Content-Type", content_type), ("Content-Length", str(len(payload)))]
         if big and self._compress:
-            lines.append("Accept-Encoding: gzip")
+            headers.append(("Accept-Encoding", "gzip"))
         if authorization:
-            lines.append(f"Authorization: {authorization}")
-        lines += [f"{name}: {value}" for name, value in self._ready().headers]
-        if any("\n" in line or "\r" in line for line in lines):
-            raise GhostError("a token or the name of a user to impersonate has a line break in it")
-        return "\r\n".join([*lines, "", ""]).encode()
+            headers.append(("Authorization", authorization))
+        return http_request.head(method, self._url, place, headers + self._ready().headers)
 
     def _exchange(self, method: str, place: str, request: bytes, timeout: float | None) -> tuple[HttpAnswer, bytes]:
         connection, response = self._send(method, place, request, timeout)
@@ -188,11 +183,9 @@ class Transport:
     ) -> Iterator[bytes]:
         rest = b""
         try:
-            while chunk := response.read1(1 << 16):
-                *lines, rest = (rest + chunk).split(b"\n")
+            for piece in response.pieces():
+                *lines, rest = (rest + piece).split(b"\n")
                 yield from filter(None, lines)
-            if rest:
-                yield rest
         except (OSError, ProtocolError) as cause:
             raise self._unreachable(cause, "GET", place, timeout) from cause
         finally:
@@ -234,23 +227,29 @@ def _payload(body: bytes | Mapping[str, Any] | None) -> bytes:
         return b""
     if isinstance(body, bytes):
         return body
-    return codec.encode(body)
+    try:
+        return codec.encode(body)
+    except UnicodeError as cause:
+        raise GhostError("a value to be written is not valid UTF-8") from cause
 
 
 def _with_query(path: str, query: Query) -> str:
     if not query:
         return path
-    return f"{path}?{urlencode(query)}"
+    return f"{path}?{urlencode(query, errors='surrogateescape')}"
 
 
 def _body(response: HttpAnswer) -> bytes:
     answer = response.read()
-    if response.headers.get("Content-Encoding") != "gzip":
+    if response.headers.get("content-encoding") != "gzip":
         return answer
     import zlib
 
-    # wbits 31: gzip's header and trailer.
-    return zlib.decompress(answer, 31)
+    try:
+        # wbits 31: gzip's header and trailer.
+        return zlib.decompress(answer, 31)
+    except zlib.error as cause:
+        raise ProtocolError("the answer is said to be compressed and is not") from cause
 
 
 def _retry_after(response: HttpAnswer) -> float | None:
@@ -258,6 +257,7 @@ def _retry_after(response: HttpAnswer) -> float | None:
     if response.status not in {429, 503}:
         return None
     try:
-        return min(max(float(response.headers.get("Retry-After", "")), 0.0), _LONGEST_WAIT)
+        # In this order, for NaN, which compares with nothing, to become 0.
+        return min(max(0.0, float(response.headers.get("retry-after", ""))), _LONGEST_WAIT)
     except ValueError:
         return None

@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Final
 
 from kubectl_ghost.cluster import codec
-from kubectl_ghost.cluster.errors import Timeout, Unreachable
+from kubectl_ghost.cluster.errors import NotKubernetes, Timeout, Unreachable
 from kubectl_ghost.cluster.requests import Request
 from kubectl_ghost.cluster.transport import Transport
 from kubectl_ghost.domain.keys import Json
@@ -59,12 +59,23 @@ def _once(transport: Transport, since: Since, version: str, left: float) -> Iter
     request = since(version, seconds)
     with closing(_lines(transport, request, timeout)) as lines:
         for line in lines:
-            event = codec.decode(line)
-            if event["type"] == "ERROR":
+            kind, item = _event(line, transport.target.server)
+            if kind == "ERROR":
                 from kubectl_ghost.cluster import failures
 
-                raise failures.from_status(event["object"], "GET", request.path)
-            yield event["type"], event["object"]
+                raise failures.from_status(item, "GET", request.path)
+            yield kind, item
+
+
+def _event(line: bytes, server: str) -> tuple[str, Json]:
+    event = codec.decode(line, server)
+    kind, item = event.get("type"), event.get("object")
+    if not isinstance(kind, str) or not isinstance(item, dict):
+        raise NotKubernetes("not a watch's event", server)
+    metadata = item.get("metadata")
+    if kind != "ERROR" and not (isinstance(metadata, dict) and metadata.get("resourceVersion")):
+        raise NotKubernetes("a watch's event without a version", server)
+    return kind, item
 
 
 def _lines(transport: Transport, request: Request, timeout: float | None) -> Generator[bytes]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from kubectl_ghost.cluster import codec, requests
+from kubectl_ghost.cluster import requests
 from kubectl_ghost.cluster.errors import NotFound
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.requests import Request
@@ -127,7 +127,6 @@ class Writer(Reader):
         *,
         node: Json | None = None,
         grace_seconds: int | None = None,
-        propagation: str | None = None,
     ) -> None:
         """Delete the object that was read. That it is gone already is what was wanted.
 
@@ -137,9 +136,7 @@ class Writer(Reader):
         self._guard("delete", resource, live=live, body=None, node=node)
         if self.dry_run is DryRun.CLIENT:
             return
-        request = requests.delete(
-            resource, live, dry_run=self._on_server, grace_seconds=grace_seconds, propagation=propagation
-        )
+        request = requests.delete(resource, live, dry_run=self._on_server, grace_seconds=grace_seconds)
         try:
             self._ask(request)
         except NotFound:
@@ -154,7 +151,6 @@ class Writer(Reader):
         nodes: Sequence[Json | None] | None = None,
         namespace: str | None = None,
         grace_seconds: int | None = None,
-        propagation: str | None = None,
     ) -> None:
         """Delete all that a label selector matches, in one request.
 
@@ -179,7 +175,6 @@ class Writer(Reader):
                 namespace=namespace,
                 dry_run=self._on_server,
                 grace_seconds=grace_seconds,
-                propagation=propagation,
             )
         )
 
@@ -188,8 +183,7 @@ class Writer(Reader):
         return self.dry_run is DryRun.SERVER
 
     def _send(self, request: Request) -> Json:
-        answer: Json = codec.decode(self._ask(request))
-        return answer
+        return self._object(request)
 
 
 def merged(target: Json, patch: Json) -> Json:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-import click
-
 from kubectl_ghost.conventions.messages import DryRun, deleted, verbed
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.operations.changes import Change, Verb
@@ -49,10 +47,11 @@ def print_changes(changes: Iterable[Change], output: str | None, dry_run: DryRun
     done = []
     for change in changes:
         done.append(change if whole else change.brief())
+        # Not click.echo, which flushes each line: there are thousands.
         if output is None:
-            click.echo(_sentence(change, dry_run))
+            sys.stdout.write(_sentence(change, dry_run) + "\n")
         elif output == "name":
-            click.echo(f"{change.resource.title}/{change.name}")
+            sys.stdout.write(f"{change.resource.title}/{change.name}\n")
     if whole:
         bodies = [change.body for change in done]
         write(printer(str(output), single=len(bodies) == 1)(bodies))

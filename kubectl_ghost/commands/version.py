@@ -15,9 +15,6 @@ def command(context: click.Context, client: bool) -> None:
     """Print the version of this tool and of the server."""
     click.echo(f"Client Version: v{__version__}")
     if not client:
-        import json
-
         from kubectl_ghost.commands.session import reader
 
-        answer = json.loads(reader(context).transport.request("GET", "/version"))
-        click.echo(f"Server Version: {answer['gitVersion']}")
+        click.echo(f"Server Version: {reader(context).git_version()}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from kubectl_ghost.domain.catalogue import model_keys
@@ -135,7 +136,7 @@ def decode(text: str, node_name: str) -> NodeHardware:
             )
         size = declaration.get("nodes")
         hardware = NodeHardware(
-            _settings(_mapping(declaration["pool"])),
+            _settings(json.dumps(_mapping(declaration["pool"]))),
             _number(declaration["index"]),
             None if size is None else _number(size),
         )
@@ -153,7 +154,10 @@ def decode(text: str, node_name: str) -> NodeHardware:
     return hardware
 
 
-def _settings(pool: dict[str, Any]) -> PoolSettings:
+@lru_cache(maxsize=256)
+def _settings(text: str) -> PoolSettings:
+    """A pool's settings from their JSON; kept, since all nodes of a pool carry the same."""
+    pool = json.loads(text)
     key = _text(pool["model"])
     if key not in model_keys():
         raise ValueError(f"GPU model {key} is not in this version's catalogue")

@@ -11,6 +11,7 @@ from kubectl_ghost.domain.catalogue import GpuModel
 
 NAMESPACE = uuid5(UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8"), "kubectl-ghost.dev")
 """Version-5 namespace of this project (its DNS name's): two fleets with the same names have the same UUIDs."""
+_NAMESPACE_BYTES = NAMESPACE.bytes
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """What Kubernetes builds generated name endings from: no vowels, nothing that looks like something else."""
 
@@ -29,8 +30,17 @@ def gpu_name(index: int) -> str:
 
 
 def gpu_uuid(node_name: str, index: int) -> str:
-    """A UUID in NVML's form, unique over all node names."""
-    return f"GPU-{uuid5(NAMESPACE, f'{node_name}-{index}')}"
+    """A UUID in NVML's form, unique over all node names: version 5, of `<node>-<index>` in NAMESPACE.
+
+    Made here rather than by the standard library's uuid5, which takes four times as long, and fleets are large.
+    """
+    digest = bytearray(
+        hashlib.sha1(_NAMESPACE_BYTES + f"{node_name}-{index}".encode(), usedforsecurity=False).digest()[:16]
+    )
+    digest[6] = digest[6] & 0x0F | 0x50
+    digest[8] = digest[8] & 0x3F | 0x80
+    text = digest.hex()
+    return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def fabric_uuid(domain_name: str) -> str:

@@ -38,6 +38,7 @@ def test_no_argument_at_all(empty):
     done = empty.ghost("add-pool")
     assert done.stdout.count("created") == 10
     assert re.search(r'^Writing to context "\S+" at https://127\.0\.0\.1:\d+$', done.stderr, re.MULTILINE)
+    settled(empty)
     nodes = {node["metadata"]["name"]: node for node in objects(empty, "nodes")}
     assert list(nodes) == ["node-0", "node-1", "node-2", "node-3"]
     for node in nodes.values():
@@ -142,6 +143,65 @@ def test_deleting_takes_pods_slices_and_classes(empty):
     assert empty.ghost("delete-pool", "a", check=False).returncode == 1
     assert empty.ghost("delete-pool", "a", "--ignore-not-found").returncode == 0
     assert empty.ghost("delete-pool", "--all").stderr == "No resources found\n"
+
+
+def test_a_daemonset_leaves_no_pod_behind(empty):
+    empty.ghost("add-pool", "--count", "3")
+    template = pod("agent")
+    daemons = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "agent"}},
+            "template": {"metadata": {"labels": {"app": "agent"}}, "spec": template["spec"]},
+        },
+    }
+    apply(empty, daemons)
+    running(empty, "agent", 3)
+    empty.ghost("delete-pool", "node")
+    eventually(lambda: objects(empty, "pods") == [])
+
+
+def test_a_node_that_something_holds_is_waited_for_and_named(empty):
+    empty.ghost("add-pool", "--count", "1")
+    empty.kubectl("patch", "node", "node-0", "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
+    done = empty.ghost("delete-pool", "node", "--timeout", "1s", check=False)
+    assert done.returncode == 1
+    assert 'node "node-0" is marked for deletion and still there; finalizers: example.com/hold' in done.stderr
+    empty.kubectl("patch", "node", "node-0", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def test_a_node_that_is_declared_down_is_not_waited_for(empty):
+    empty.ghost("add-pool", "--count", "2")
+    empty.kubectl("annotate", "node", "node-1", "kubectl-ghost.dev/node-down=maintenance")
+    eventually(lambda: "NotReady" in empty.ghost("get", "nodes", "node-1").stdout)
+    assert empty.ghost("add-pool", "--count", "3").returncode == 0
+
+
+def test_one_damaged_declaration_stands_in_nobodys_way(empty):
+    empty.ghost("add-pool", "--count", "1")
+    empty.ghost("add-pool", "other", "--count", "1")
+    empty.kubectl("annotate", "node", "node-0", "kubectl-ghost.dev/hardware=nonsense", "--overwrite")
+    done = empty.ghost("status")
+    assert 'the hardware annotation of node "node-0" cannot be read' in done.stderr
+    assert "other" in done.stdout
+    empty.ghost("add-pool", "other", "--count", "2")
+    assert empty.ghost("sync", check=False).returncode == 1
+    empty.ghost("delete-pool", "node")
+    assert [node["metadata"]["name"] for node in objects(empty, "nodes")] == ["other-0", "other-1"]
+
+
+def test_listings_sort_and_show_labels(empty):
+    empty.ghost("add-pool", "--count", "3", "--racks", "r2,r1", "--zones", "z")
+    names = ["get", "nodes", "--sort-by=.metadata.labels.kubectl-ghost\\.dev/rack", "-o", "name"]
+    assert empty.ghost(*names).stdout.split() == ["node/node-1", "node/node-0", "node/node-2"]
+    shown = empty.ghost("get", "nodes", "-L", "kubectl-ghost.dev/rack", "--no-headers=true").stdout
+    assert [line.split()[-1] for line in shown.splitlines()] == ["r2", "r1", "r2"]
+    assert "topology.kubernetes.io/zone=z" in empty.ghost("get", "nodes", "--show-labels").stdout
+    one = empty.ghost("status", "--node", "node-1").stdout
+    assert one.count("node-1/gpu-") == 8
+    assert "node-0" not in one
 
 
 def test_gpus_in_use_are_not_taken_away_unless_forced(empty):

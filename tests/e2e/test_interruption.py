@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from tests.e2e.fleet import objects
+from tests.e2e.fleet import apply, claim_template, deployment, devices_of, objects, phases, pod, running
+from tests.e2e.support import eventually
 
 NODES = 40
 
@@ -59,6 +60,33 @@ def test_kill_9_while_creating(empty, lines):
     assert "created" not in empty.ghost(*command).stdout
 
 
+def test_without_a_count_the_same_command_finishes_too(empty):
+    end_after(start(empty, "add-pool"), 3, signal.SIGKILL)
+    empty.ghost("add-pool")
+    nodes, slices = shape(empty)
+    assert list(nodes) == list(slices) == ["node-0", "node-1", "node-2", "node-3"]
+
+
+def test_sync_makes_what_was_still_to_come(empty):
+    end_after(start(empty, "add-pool", "--count", str(NODES)), 8, signal.SIGKILL)
+    empty.ghost("sync")
+    nodes, slices = shape(empty)
+    assert len(nodes) == len(slices) == NODES
+
+
+@pytest.mark.parametrize("lines", [1, 4, 8, 12])
+def test_kill_9_while_taking_gpus_from_pods(empty, lines):
+    empty.ghost("add-pool", "--count", "2")
+    apply(empty, claim_template("eight", {"count": 8}), deployment(pod("all", template="eight"), 2))
+    running(empty, "all", 2)
+    command = ["add-pool", "--gpus-per-node", "4", "--force"]
+    end_after(start(empty, *command), lines, signal.SIGKILL)
+    empty.ghost(*command)
+    eventually(lambda: devices_of(empty, "all") == [])
+    assert {len(spec["devices"]) for spec in shape(empty)[1].values()} == {4}
+    assert phases(empty, "all") == ["Pending", "Pending"]
+
+
 @pytest.mark.parametrize("lines", [3, 20])
 def test_kill_9_while_reconfiguring(empty, lines):
     empty.ghost("add-pool", "--count", str(NODES))
@@ -80,8 +108,9 @@ def test_kill_9_while_deleting(empty, lines):
     empty.ghost("scale-pool", "node", "1")
     nodes, slices = shape(empty)
     assert list(nodes) == list(slices) == ["node-0"]
-    end_after(start(empty, "delete-pool", "node"), 1, signal.SIGKILL)
-    empty.ghost("delete-pool", "--all")
+    empty.ghost("add-pool", "--count", str(NODES))
+    end_after(start(empty, "delete-pool", "node"), lines, signal.SIGKILL)
+    empty.ghost("delete-pool", "node", "--ignore-not-found")
     assert objects(empty, "nodes,resourceslices,deviceclasses") == []
 
 

@@ -16,6 +16,7 @@ def test_no_command_writes_to_nodes_of_others(empty):
         empty,
         node("real-0"),
         node("node-real", labels={"kubectl-ghost.dev/pool": "node"}),
+        node("node-9", labels={"kubectl-ghost.dev/pool": "node", "app.kubernetes.io/managed-by": "kubectl-ghost"}),
         node("other-0", **simulated, labels={"kubectl-ghost.dev/pool": "node"}),
         pod("on-real", nodeName="real-0"),
         pod("on-other", nodeName="other-0"),
@@ -25,7 +26,7 @@ def test_no_command_writes_to_nodes_of_others(empty):
     apply(empty, claim_template("one", {}), pod("ours", template="one", tolerations=[{"operator": "Exists"}]))
     running(empty, "ours")
     before = {item["metadata"]["name"]: item["metadata"] for item in objects(empty, "nodes,pods")}
-    foreign = {"real-0", "node-real", "other-0", "on-real", "on-other"}
+    foreign = {"real-0", "node-real", "node-9", "other-0", "on-real", "on-other"}
     for command in (
         ["add-pool", "--gpu", "h100", "--labels", "a=b", "--taints", "x=y:NoSchedule"],
         ["add-pool", "second", "--count", "2", "--advertise", "device-plugin"],

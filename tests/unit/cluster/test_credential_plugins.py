@@ -64,6 +64,8 @@ def test_a_refused_token_is_asked_for_again(plugin):
     ("status", "code", "message"),
     [
         ({"token": "x"}, 3, "getting credentials: exec: process returned 3. spoke to nobody"),
+        ("x", 0, "getting credentials: "),
+        ([], 0, "getting credentials: "),
         ({}, 0, "getting credentials: exec: missing token or clientCertificateData field in plugin output"),
     ],
 )

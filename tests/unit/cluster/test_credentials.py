@@ -50,7 +50,12 @@ def test_a_token_file_that_is_missing_is_named():
 
 
 def test_impersonation():
-    user = {"as": "me", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"example.com/k y": ["1", "2"]}}
+    user = {
+        "as": "me",
+        "as-uid": "7",
+        "as-groups": ["a", "b"],
+        "as-user-extra": {"example.com/k y": ["1", "2"], "b": None},
+    }
     assert impersonation_headers(user) == [
         ("Impersonate-User", "me"),
         ("Impersonate-Uid", "7"),
@@ -84,12 +89,38 @@ def test_client_certificates(certificates, kind, monkeypatch):
         ({"client-certificate-data": "QQ==", "client-key-data": "QQ=="}, {}, "unable to use the client certificate"),
         ({"client-certificate-data": "é"}, {}, "client-certificate-data is not base64"),
         ({}, {"certificate-authority": "/nowhere"}, "unable to read certificate-authority /nowhere"),
+        ({}, {"certificate-authority": "a\0b"}, "embedded null byte"),
         ({}, {"certificate-authority-data": "QQ=="}, "unable to load root certificates"),
     ],
 )
 def test_what_cannot_be_used_is_said(user, cluster, message):
     with pytest.raises(GhostError, match=message):
         made(user, cluster, "https://h")
+
+
+def test_a_token_file_that_is_no_text(tmp_path):
+    (tmp_path / "token").write_bytes(b"\xff")
+    with pytest.raises(GhostError, match=r"unable to read tokenFile .*: it is not text"):
+        made({"tokenFile": str(tmp_path / "token")}).authorization()
+
+
+def test_where_no_file_can_be_written(certificates, monkeypatch):
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    user = {f"client-{name}-data": data(certificates / f"client.{end}") for name, end in CLIENT.items()}
+    with pytest.raises(GhostError, match="unable to write to the folder for temporary files, /nowhere") as caught:
+        made(user, server="https://h")
+    assert "TMPDIR" in caught.value.hint
+
+
+CLIENT = {"certificate": "crt", "key": "key"}
+
+
+@pytest.mark.parametrize(("cluster", "loads"), [({}, 1), ({"insecure-skip-tls-verify": True}, 0)])
+def test_the_systems_authorities_are_loaded_where_they_are_asked(monkeypatch, cluster, loads):
+    loaded = []
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: loaded.append(1))
+    credentials.trust(cluster)
+    assert len(loaded) == loads
 
 
 def test_trust_is_as_strict_as_gos(certificates):

@@ -66,6 +66,25 @@ def test_words(error, message):
     assert error.message == message
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"code": "x"},
+        {"code": [{}]},
+        {"details": 1.5},
+        {"details": {"causes": 1}},
+        {"details": {"causes": [-1]}},
+        {"reason": {}, "message": []},
+    ],
+)
+def test_a_status_of_the_wrong_form_is_still_said(odd):
+    body = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "nope", **odd}
+    error = failures.from_answer(422, json.dumps(body).encode(), "GET", "/api/v1/nodes")
+    assert type(error) is errors.Invalid
+    assert error.status == 422
+    assert "Error from server (Invalid): " in error.message
+
+
 def test_who_prints_without_the_word_error():
     assert made(404).bare
     assert errors.Unreachable("x").bare

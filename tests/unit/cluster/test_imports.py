@@ -5,7 +5,18 @@ import sys
 
 import pytest
 
-HEAVY = ("kubernetes", "urllib3", "requests", "pydantic", "click", "rich", "logging", "concurrent", "email.mime")
+HEAVY = (
+    "kubernetes",
+    "urllib3",
+    "requests",
+    "pydantic",
+    "click",
+    "rich",
+    "logging",
+    "concurrent",
+    "tempfile",
+    "encodings.idna",
+)
 
 
 @pytest.mark.parametrize("module", ["kubeconfig", "transport", "reads", "writes", "workers"])

@@ -1,5 +1,6 @@
 """Which server, which user: kubectl's precedence, case by case."""
 
+import json
 import os
 
 import pytest
@@ -117,6 +118,8 @@ def test_flags_of_trust_and_identity(files, overrides, part, expected):
         ({"kubeconfig": "/nowhere/config"}, "stat /nowhere/config: no such file or directory"),
         ({"token": "t", "username": "u"}, "more than one authentication method"),
         ({"as_groups": ("g",)}, "without impersonating a user"),
+        ({"as_uid": "7"}, "without impersonating a user"),
+        ({"as_user_extra": ("k",)}, "not of the form key=value"),
         ({"as_user": "u", "as_user_extra": ("k",)}, "not of the form key=value"),
         ({"server": "ftp://x"}, "neither http:// nor https://"),
         ({"insecure_skip_tls_verify": True, "certificate_authority": "ca"}, "with the insecure flag is not allowed"),
@@ -136,7 +139,6 @@ def test_the_home_file_is_used_when_the_variable_is_not_set(files, tmp_path):
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube" / "config").write_text(FIRST)
     assert load(Overrides(), {"HOME": str(tmp_path)}).server == "https://one:6443"
-    assert kubeconfig.context_names(Overrides(), files) == ["broken", "one", "three", "two"]
 
 
 def test_the_explicit_file_is_the_only_one(files, tmp_path):
@@ -159,6 +161,96 @@ def test_a_file_that_is_no_kubeconfig_is_named(tmp_path, content):
     (tmp_path / "bad").write_text(content)
     with pytest.raises(GhostError, match=r'error loading config file ".*/bad": '):
         load(Overrides(kubeconfig=str(tmp_path / "bad")), {})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("clusters: {a: 1}", "clusters is not a list"),
+        ("contexts: [1]", r"contexts\[0\] is not a map"),
+        ("users: [null]", r"users\[0\] is not a map"),
+        ("users: [{name: null, user: {}}]", r"users\[0\] has no name"),
+        ("users: [{name: [u]}]", r"users\[0\].name is not text"),
+        ("current-context: [a]", "current-context is not text"),
+        ("clusters: [{name: c, cluster: x}]", 'cluster "c" is not a map'),
+        ("clusters: [{name: c, cluster: {server: [x]}}]", 'cluster "c": server is not text'),
+        ("clusters: [{name: c, cluster: {proxy-url: {}}}]", 'cluster "c": proxy-url is not text'),
+        (
+            "clusters: [{name: c, cluster: {insecure-skip-tls-verify: 'false'}}]",
+            'cluster "c": insecure-skip-tls-verify is neither true nor false',
+        ),
+        ("contexts: [{name: x, context: {user: [u]}}]", 'context "x": user is not text'),
+        ("users: [{name: u, user: {exec: foo}}]", 'user "u": exec is not a map'),
+        ("users: [{name: u, user: {exec: {command: a, args: b}}}]", 'user "u": exec.args is not a list'),
+        ("users: [{name: u, user: {exec: {command: a, env: [1]}}}]", r'user "u": exec.env\[0\] is not a map'),
+        ("users: [{name: u, user: {auth-provider: foo}}]", 'user "u": auth-provider is not a map'),
+        ("users: [{name: u, user: {as: a, as-groups: g}}]", 'user "u": as-groups is not a list'),
+        ("users: [{name: u, user: {as: a, as-groups: [null]}}]", r'user "u": as-groups\[0\] is not text'),
+        ("users: [{name: u, user: {as: a, as-user-extra: [a]}}]", 'user "u": as-user-extra is not a map'),
+        ("users: [{name: u, user: {as: a, as-user-extra: {k: v}}}]", 'user "u": as-user-extra.k is not a list'),
+        ("users: [{name: u, user: {token: 2024-13-45}}]", "yaml: month must be in 1..12"),
+        ("users: [{name: u, user: {token: !!bool x}}]", "yaml: 'x'"),
+    ],
+)
+def test_an_entry_of_the_wrong_form_is_named(tmp_path, content, message):
+    (tmp_path / "bad").write_text(content)
+    with pytest.raises(GhostError, match=rf'error loading config file ".*/bad": {message}'):
+        load(Overrides(kubeconfig=str(tmp_path / "bad")), {})
+
+
+@pytest.mark.parametrize("content", ["", "clusters: null\nusers:\ncontexts: []", "users: [{name: u, user: null}]"])
+def test_what_is_empty_is_fine(tmp_path, content):
+    (tmp_path / "config").write_text(content)
+    assert load(Overrides(kubeconfig=str(tmp_path / "config")), {}).server == "http://localhost:8080"
+
+
+BAD_URLS = [
+    "http://host:bad",
+    "https://host:99999",
+    "https://[::1",
+    "https://",
+    "https://h:0",
+    "https://ü..b",
+    "https://a b",
+]
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_a_server_that_is_no_url_is_named_with_its_place(tmp_path, url):
+    with pytest.raises(GhostError) as caught:
+        load(Overrides(server=url), {"HOME": str(tmp_path)})
+    assert caught.value.message.startswith(f'invalid URL "{url}" in --server: ')
+    config = {
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+    }
+    (tmp_path / "config").write_text(json.dumps(config))
+    with pytest.raises(GhostError) as caught:
+        load(Overrides(kubeconfig=str(tmp_path / "config")), {})
+    assert caught.value.message.startswith(f'invalid URL "{url}" in cluster "c" of the kubeconfig: ')
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("https://h:bad", "its port is not a number from 1 to 65535"),
+        ("https://h:99999", "its port is not a number from 1 to 65535"),
+        ("https://[::1", "its host is none"),
+        ("https://", "it names no host and port to connect to"),
+    ],
+)
+def test_what_is_wrong_with_a_url_is_said(url, problem):
+    with pytest.raises(GhostError, match=problem) as caught:
+        load(Overrides(server=url), {"HOME": "/nowhere"})
+    assert caught.value.hint == "it should look like https://HOST:PORT"
+
+
+def test_a_path_that_cannot_be_one(tmp_path):
+    with pytest.raises(GhostError, match="the path of the kubeconfig cannot be used: embedded null byte"):
+        load(Overrides(kubeconfig="a\0b"), {})
+    with pytest.raises(GhostError, match="is a directory"):
+        load(Overrides(kubeconfig=str(tmp_path)), {})
 
 
 def test_secrets_are_not_in_the_repr(files):

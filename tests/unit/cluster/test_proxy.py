@@ -46,6 +46,14 @@ def test_exclusion(server, no_proxy, direct):
     assert (chosen is None) == direct
 
 
+@pytest.mark.parametrize("url", ["http://p:bad", "http://p:99999", "http://[::1", "http://", "p:x"])
+def test_a_proxy_that_is_no_url_is_named_with_its_place(url):
+    with pytest.raises(GhostError, match=r'invalid URL ".*" in the cluster\'s proxy-url: '):
+        choose(urlsplit(SERVER), url, {})
+    with pytest.raises(GhostError, match=r'invalid URL ".*" in https_proxy: '):
+        choose(urlsplit(SERVER), "", {"https_proxy": url})
+
+
 def test_other_kinds_are_refused():
     with pytest.raises(GhostError, match='proxy URL scheme "socks5" is not supported'):
         choose(urlsplit(SERVER), "socks5://p:1080", {})

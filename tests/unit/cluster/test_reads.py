@@ -6,7 +6,9 @@ import pytest
 
 from kubectl_ghost.cluster import errors, watching
 from kubectl_ghost.cluster.reads import Listing, Reader
-from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_SLICES, STAGES
+from kubectl_ghost.cluster.resources import DEVICE_CLASSES, NODES, PODS, RESOURCE_SLICES, Resource
+
+WIDGETS = Resource("example.com", "v1", "widgets", "Widget", False)
 
 
 @pytest.fixture
@@ -49,10 +51,10 @@ def test_an_expired_page_starts_over_all_at_once(server, reader, answer, status)
     assert server.seen[-1].path == "/api/v1/namespaces/ml/pods"
 
 
-def test_all_at_once_and_from_the_cache(server, reader, answer):
+def test_all_at_once(server, reader, answer):
     server.handle = lambda _: answer({"metadata": {}, "items": None})
-    assert reader.list(NODES, chunk=0, from_cache=True) == Listing()
-    assert server.seen[0].path == "/api/v1/nodes?resourceVersion=0"
+    assert reader.list(NODES, chunk=0) == Listing()
+    assert server.seen[0].path == "/api/v1/nodes"
 
 
 def test_metadata_alone_still_has_the_type(server, reader, answer):
@@ -80,7 +82,7 @@ def test_discovery_is_asked_once(server, reader, answer, status):
     server.handle = discover
     for _ in range(2):
         assert reader.served(RESOURCE_SLICES)
-        assert not reader.served(STAGES)
+        assert not reader.served(WIDGETS)
     assert len(server.seen) == 2
 
 
@@ -88,6 +90,87 @@ def test_discovery_is_asked_once(server, reader, answer, status):
 def test_versions_are_digits(server, reader, answer, minor, expected):
     server.handle = lambda _: answer({"major": "1", "minor": minor})
     assert reader.server_version() == expected
+
+
+def test_the_version_in_full_and_asked_once(server, reader, answer):
+    server.handle = lambda _: answer({"major": "1", "minor": "34+", "gitVersion": "v1.34.2-gke.100"})
+    assert reader.git_version() == "v1.34.2-gke.100"
+    assert reader.server_version() == (1, 34)
+    assert len(server.seen) == 1
+
+
+def test_a_server_without_a_version_is_no_api_server(server, reader, answer):
+    server.handle = lambda _: answer({"gitVersion": None})
+    with pytest.raises(errors.NotKubernetes, match=r"no Kubernetes version: is http://127.0.0.1:\d+ a Kubernetes API"):
+        reader.git_version()
+
+
+READS = {
+    "get": lambda reader: reader.get(NODES, "n"),
+    "list": lambda reader: reader.list(NODES),
+    "served": lambda reader: reader.served(DEVICE_CLASSES),
+    "version": lambda reader: reader.git_version(),
+    "watch": lambda reader: next(reader.watch(NODES, resource_version="1")),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize(
+    "body", [b"<html>\nlog in here\n</html>\n", b'{"items":\n', b"\xff\n", b"[1]\n", b"null\n", b"[" * 100_000 + b"\n"]
+)
+def test_an_answer_of_something_else_names_the_server(server, reader, answer, read, body):
+    server.handle = lambda _: answer(body)
+    with pytest.raises(
+        errors.NotKubernetes, match=r"not (JSON|a JSON object): is http://127.0.0.1:\d+ a Kuber"
+    ) as caught:
+        READS[read](reader)
+    assert not caught.value.bare
+    assert "kubectl config view" in caught.value.hint
+
+
+@pytest.mark.parametrize("body", [{"items": {}}, {"items": [1]}, {"items": "x"}])
+def test_a_list_of_something_else_is_said(server, reader, answer, body):
+    server.handle = lambda _: answer(body)
+    with pytest.raises(errors.NotKubernetes, match="the server's answer is not a list of nodes"):
+        reader.list(NODES)
+
+
+@pytest.mark.parametrize("body", [{}, {"resources": {}}, {"resources": [1]}])
+def test_a_discovery_of_something_else_is_said(server, reader, answer, body):
+    server.handle = lambda _: answer(body)
+    with pytest.raises(errors.NotKubernetes, match="the server's answer is not a list of resources"):
+        reader.served(NODES)
+
+
+def test_a_list_without_metadata_is_whole(server, reader, answer):
+    server.handle = lambda _: answer({"metadata": True, "items": []})
+    assert reader.list(NODES) == Listing()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {},
+        {"type": "ADDED"},
+        {"type": "ADDED", "object": {}},
+        {"type": 1, "object": {}},
+        {"type": "ADDED", "object": {"metadata": 1}},
+    ],
+)
+def test_an_event_of_something_else_is_said(server, reader, answer, line):
+    server.handle = lambda _: answer(lines=[line])
+    with pytest.raises(errors.NotKubernetes, match="a watch's event"):
+        next(reader.watch(NODES, resource_version="1"))
+
+
+def test_a_name_that_is_no_text_goes_out_as_it_came(server, reader, answer):
+    server.handle = lambda _: answer({"items": []})
+    reader.get(NODES, "a\udcff/b")
+    reader.list(NODES, label_selector="a=\udcff")
+    assert [seen.path for seen in server.seen] == [
+        "/api/v1/nodes/a%FF%2Fb",
+        "/api/v1/nodes?labelSelector=a%3D%FF&limit=500",
+    ]
 
 
 def event(kind, name, version):

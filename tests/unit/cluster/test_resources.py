@@ -12,7 +12,11 @@ from kubectl_ghost.cluster import resources as r
         (r.NODES, {"name": "a/../b"}, "/api/v1/nodes/a%2F..%2Fb"),
         (r.PODS, {}, "/api/v1/pods"),
         (r.PODS, {"namespace": "ml"}, "/api/v1/namespaces/ml/pods"),
-        (r.DEPLOYMENTS, {"namespace": "ml", "name": "d"}, "/apis/apps/v1/namespaces/ml/deployments/d"),
+        (
+            r.RESOURCE_CLAIMS,
+            {"namespace": "ml", "name": "c"},
+            "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/c",
+        ),
         (r.RESOURCE_SLICES, {"name": "s"}, "/apis/resource.k8s.io/v1/resourceslices/s"),
     ],
 )

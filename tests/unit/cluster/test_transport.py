@@ -121,8 +121,45 @@ def test_impersonation_is_on_every_request(server, connect):
     connect({"as": "me", "as-groups": ["a", "b"], "token": "t"}).request("GET", "/x")
     headers = server.seen[0].headers
     assert (headers["Impersonate-User"], headers["Impersonate-Group"]) == (["me"], ["a", "b"])
-    with pytest.raises(GhostError, match="line break"):
+    with pytest.raises(GhostError, match=r"the user to impersonate \(--as\) has a line break"):
         connect({"as": "me\r\nX: y"}).request("GET", "/x")
+
+
+@pytest.mark.parametrize("text", ["é", "日本", "\udce9"])
+def test_names_and_tokens_go_out_as_they_came(server, connect, text):
+    connect({"as": text, "token": text}).request("GET", "/x")
+    sent = server.seen[0].headers["Impersonate-User"][0].encode("latin-1")
+    assert sent == text.encode(errors="surrogateescape")
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ({"token": "a\x7fb"}, "the token or password has a line break or another control character in it"),
+        ({"as": "a", "as-groups": ["b\n"]}, r"the group to impersonate \(--as-group\) has a line break"),
+        ({"token": "\ud800"}, "not text that can be sent"),
+    ],
+)
+def test_what_no_header_can_hold_is_said(connect, user, message):
+    with pytest.raises(GhostError, match=message):
+        connect(user).request("GET", "/x")
+
+
+def test_a_body_that_is_no_text_is_said(connect):
+    with pytest.raises(GhostError, match="not valid UTF-8"):
+        connect().request("POST", "/x", body={"a": "\udce9"})
+
+
+def test_an_answer_that_is_not_compressed_as_it_says(server, connect, answer):
+    server.handle = lambda _: answer(b"[1]", headers={"Content-Encoding": "gzip"})
+    with pytest.raises(errors.Unreachable, match="said to be compressed and is not"):
+        connect().request("GET", "/x")
+
+
+@pytest.mark.parametrize("name", [".a", "a\0b"])
+def test_a_tls_server_name_that_is_none(name):
+    with pytest.raises(GhostError, match="invalid TLS server name"):
+        Transport(Target("c", "https://h", "default", cluster={"tls-server-name": name}), environ={})
 
 
 def test_compression_is_asked_for_where_it_pays(server, connect, answer):
@@ -179,6 +216,15 @@ def test_nobody_answers(server, connect):
         connect().request("GET", "/x", timeout=0.05)
     release.set()
     assert "--request-timeout" in caught.value.hint
+
+
+def test_a_timeout_of_ages(connect):
+    assert connect().request("GET", "/x", timeout=1e18) == b"{}"
+
+
+def test_a_host_with_an_empty_label_is_not_found():
+    with pytest.raises(errors.Unreachable, match=r"lookup a\.\.b: no such host"):
+        Transport(Target("c", "https://a..b", "default"), environ={}).request("GET", "/x")
 
 
 def test_no_such_host(monkeypatch):

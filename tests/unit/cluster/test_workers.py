@@ -1,12 +1,12 @@
 """Order, bounds, and what becomes of the rest when one fails."""
 
 import itertools
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from kubectl_ghost.cluster.errors import Conflict
-from kubectl_ghost.cluster.retry import on_conflict
 from kubectl_ghost.cluster.workers import run_ordered
 
 
@@ -81,21 +81,29 @@ def test_leaving_the_loop_waits_for_what_is_under_way(interruption):
     assert len(begun) == count
 
 
-def test_conflicts_are_retried_and_given_up():
-    waits, tries = [], []
+HANGING = """
+import os, signal, threading, time
+from kubectl_ghost.cluster.workers import run_ordered
 
-    def lose_twice():
-        tries.append(1)
-        if len(tries) < 3:
-            raise Conflict("lost")
-        return "done"
+def interrupt():
+    for _ in range(2):
+        begun.wait()
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
 
-    assert on_conflict(lose_twice, sleep=waits.append) == "done"
-    assert waits == [0.01, 0.02]
+def hang(item):
+    begun.set()
+    threading.Event().wait()
 
-    def lose():
-        raise Conflict("lost")
+begun = threading.Event()
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    list(run_ordered(hang, range(100)))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
 
-    with pytest.raises(Conflict):
-        on_conflict(lose, attempts=3, sleep=waits.append)
-    assert len(waits) == 4
+
+def test_a_second_interrupt_leaves_behind_what_never_ends():
+    done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, check=False, timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")

@@ -109,6 +109,13 @@ def test_deleting_what_is_gone_is_fine(server, connect, status):
         CALLS["delete"](Writer(connect(), Recorder()))
 
 
+@pytest.mark.parametrize("verb", ["create", "patch", "replace"])
+def test_an_answer_that_is_no_object_names_the_server(server, connect, answer, verb):
+    server.handle = lambda _: answer(b"<html>")
+    with pytest.raises(errors.NotKubernetes, match=r"the server's answer is not JSON: is http://127.0.0.1:\d+ a Kub"):
+        CALLS[verb](Writer(connect(), Recorder()))
+
+
 def test_a_namespace_comes_from_the_object_or_the_caller(server, connect):
     writer = Writer(connect(), lambda *_, **__: None)
     writer.create(PODS, {"metadata": {"namespace": "a"}}, namespace="b")

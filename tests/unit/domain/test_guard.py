@@ -91,6 +91,59 @@ def test_a_pod_gets_no_other_patch_than_its_record():
     assert refused("Pod", "patch", live=POD, body={**RECORD, "spec": {}}, node=OURS)
 
 
+def test_nothing_is_written_to_a_pod_beside_its_record():
+    beside = {"metadata": {"annotations": {GPUS_ANNOTATION: "gpu-0", "theirs": "1"}}}
+    assert refused("Pod", "patch", live=POD, body=beside, node=OURS)
+    assert refused("Pod", "patch", live=POD, body={"metadata": {"annotations": {"theirs": "1"}}}, node=OURS)
+    assert refused("Pod", "patch", live=POD, body={"metadata": {"annotations": {}}}, node=OURS)
+    assert refused("Pod", "patch", live=POD, body={}, node=OURS)
+
+
+@pytest.mark.parametrize("verb", ["create", "replace"])
+def test_a_pod_is_neither_made_nor_replaced(verb):
+    assert refused("Pod", verb, live=POD, body=RECORD, node=OURS)
+
+
+@pytest.mark.parametrize(
+    "patch", [{"metadata": {"labels": None}}, {"metadata": {"annotations": None}}, {"metadata": None}]
+)
+def test_a_patch_may_not_take_away_all_labels_or_annotations(patch):
+    """In a merge patch None removes the whole mapping, and with it the marks."""
+    assert refused("Node", "patch", live=OURS, body=patch)
+    assert refused("ResourceSlice", "patch", live=SLICE, body=patch, node=OURS)
+
+
+@pytest.mark.parametrize("patch", [{"metadata": {"labels": None}}, {"metadata": {"annotations": None}}])
+def test_nor_from_a_device_class(patch):
+    ours = {"metadata": {"name": "gpu.nvidia.com", "labels": {MANAGED_BY_LABEL: "kubectl-ghost"}}}
+    assert refused("DeviceClass", "patch", live=ours, body=patch)
+
+
+def test_a_slice_is_not_moved_from_or_to_another_node():
+    elsewhere = {**SLICE, "spec": {**SLICE["spec"], "nodeName": "node-1"}}
+    assert refused("ResourceSlice", "replace", live=elsewhere, body=SLICE, node=OURS)
+    assert refused("ResourceSlice", "replace", live=SLICE, body=elsewhere, node=OURS)
+
+
+def test_a_slice_that_loses_our_label_is_not_written():
+    unmarked = {**SLICE, "metadata": {"name": "s"}}
+    assert refused("ResourceSlice", "replace", live=SLICE, body=unmarked, node=OURS)
+    assert refused("ResourceSlice", "create", body=unmarked, node=OURS)
+
+
+def test_a_verb_without_an_object_is_refused():
+    assert refused("Node", "delete")
+    assert refused("Node", "patch", body=LABEL)
+    assert refused("ResourceSlice", "delete", node=OURS)
+    assert refused("DeviceClass", "delete")
+    assert refused("Pod", "delete", node=OURS)
+
+
+def test_a_refusal_names_the_object_and_the_verb():
+    with pytest.raises(GuardRefusal, match='refused to delete Node "node-0"'):
+        permit("Node", "delete", live=REAL, body=None, node=None)
+
+
 def test_evidence_must_be_the_pods_or_slices_own_node():
     elsewhere = {**OURS, "metadata": {**OURS["metadata"], "name": "node-1"}}
     assert refused("Pod", "delete", live=POD, node=elsewhere)

@@ -79,6 +79,41 @@ def test_a_record_stands_when_an_older_pod_has_gone():
     }
 
 
+def test_a_recorded_gpu_is_not_given_to_another_pod():
+    assert assignments([pod("a", gpus=1, recorded="gpu-0"), pod("b", gpus=1)], 2) == {
+        ("default", "a"): ("gpu-0",),
+        ("default", "b"): ("gpu-1",),
+    }
+
+
+def test_whoever_comes_when_all_are_given_out_has_none():
+    older, younger = pod("a", gpus=2), pod("b", gpus=1, created="2026-01-02T00:00:00Z")
+    assert assignments([older, younger], 2)[("default", "b")] == ()
+    assert len(holders(CAPACITY_NODES, [], [older, younger])) == 2
+
+
+def test_of_the_same_age_the_name_decides():
+    assert assignments([pod("b", gpus=1), pod("a", gpus=1)], 2)[("default", "a")] == ("gpu-0",)
+
+
+def test_a_claim_for_a_pod_that_is_gone_or_another_of_that_name_holds_nothing():
+    former = claim("c", ["gpu-0"], ["a"])
+    former["status"]["reservedFor"][0]["uid"] = "uid-of-the-former"
+    assert holders(CLAIM_NODES, [former], [pod("a")]) == {}
+
+
+def test_a_claim_on_a_node_that_is_not_simulated_holds_nothing():
+    assert holders({"other": 0}, [claim("c", ["gpu-0"], ["a"])], [pod("a")]) == {}
+
+
+def test_requests_count_where_limits_are_missing_and_nonsense_counts_as_none():
+    asking = pod("a")
+    asking["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "2"}}
+    assert requested_gpus(asking) == 2
+    asking["spec"]["containers"].append({"name": "d", "resources": {"limits": {"nvidia.com/gpu": "many"}}})
+    assert requested_gpus(asking) == 2
+
+
 def test_finished_pods_give_their_gpus_back():
     held = holders(CAPACITY_NODES, [], [pod("a", gpus=1, phase="Failed"), pod("b", gpus=1)])
     assert held == {("n", "gpu-0"): [Holder("default", "b")]}

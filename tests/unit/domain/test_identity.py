@@ -1,16 +1,23 @@
 """Identities are unique where hardware's are, and the same every time."""
 
+from uuid import uuid5
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_ghost.domain.catalogue import model, model_keys
-from kubectl_ghost.domain.identity import gpu_uuid, name_suffix, pci_addresses
+from kubectl_ghost.domain.identity import NAMESPACE, gpu_uuid, name_suffix, pci_addresses
 
 
 def test_uuids_are_unique_over_a_fleet():
     uuids = {gpu_uuid(f"{pool}-{node}", gpu) for pool in ("a", "a-1") for node in range(200) for gpu in range(12)}
     assert len(uuids) == 2 * 200 * 12
+
+
+@given(st.text("abc-0123456789", min_size=1, max_size=63), st.integers(0, 127))
+def test_uuids_are_of_version_5(node, index):
+    assert gpu_uuid(node, index) == f"GPU-{uuid5(NAMESPACE, f'{node}-{index}')}"
 
 
 def test_uuids_never_change():

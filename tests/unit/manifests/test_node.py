@@ -51,6 +51,14 @@ def test_only_boards_on_a_fabric_have_a_clique_and_a_rack_shares_it():
     assert "nvidia.com/gpu.clique" not in node(NodeHardware(settings(), 0))["metadata"]["labels"]
 
 
+def test_racks_of_one_name_in_two_pools_are_two_fabrics():
+    def clique(pool, *racks):
+        made = node(NodeHardware(settings(name=pool, model="gb200", racks=racks), 0))
+        return made["metadata"]["labels"]["nvidia.com/gpu.clique"]
+
+    assert len({clique("a", "r1"), clique("b", "r1"), clique("a", "r2"), clique("a"), clique("b")}) == 5
+
+
 @pytest.mark.parametrize(
     ("advertise", "gpus"), [(Advertise.BOTH, "8"), (Advertise.DEVICE_PLUGIN, "8"), (Advertise.DRA, None)]
 )

@@ -133,3 +133,21 @@ def test_a_slices_spec_is_replaced_whole_in_its_generation():
 def test_a_slice_of_a_former_node_of_that_name_gets_the_new_owner():
     (wanted,) = resource_slices(NodeHardware(BASE, 0), {"metadata": {"uid": "u-2"}})
     assert updated_slice(wanted, published())["metadata"]["ownerReferences"][0]["uid"] == "u-2"
+
+
+def test_our_label_comes_back_on_a_slice_that_lacks_nothing_else():
+    (wanted,) = resource_slices(NodeHardware(BASE, 0), {"metadata": {"uid": "u-1"}})
+    for label in wanted["metadata"]["labels"]:
+        live = published()
+        live["metadata"]["labels"] = {"theirs": "1", **live["metadata"]["labels"]}
+        del live["metadata"]["labels"][label]
+        updated = updated_slice(wanted, live)
+        assert updated["metadata"]["labels"] == {"theirs": "1", **wanted["metadata"]["labels"]}
+        assert updated["spec"] == live["spec"]
+
+
+def test_labels_of_others_on_a_slice_are_no_difference():
+    (wanted,) = resource_slices(NodeHardware(BASE, 0), {"metadata": {"uid": "u-1"}})
+    live = published()
+    live["metadata"]["labels"]["theirs"] = "1"
+    assert updated_slice(wanted, live) is None

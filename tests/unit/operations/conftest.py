@@ -1,0 +1,33 @@
+"""How the items of one step are worked through: by one thread, so that the n-th write is the same in every run."""
+
+import importlib
+
+import pytest
+
+
+def forwards(function, items):
+    """The first item first."""
+    for item in items:
+        yield function(item)
+
+
+def backwards(function, items):
+    """The last item first, as it may happen with many threads; results in the order of the items all the same."""
+    yield from reversed([function(item) for item in reversed(list(items))])
+
+
+@pytest.fixture(params=[forwards, backwards], ids=["forwards", "backwards"])
+def order(request, monkeypatch):
+    """Run what is concurrent in both extreme orders."""
+    _work_by(request.param, monkeypatch)
+
+
+@pytest.fixture
+def in_order(monkeypatch):
+    """Run what is concurrent one after the other."""
+    _work_by(forwards, monkeypatch)
+
+
+def _work_by(function, monkeypatch):
+    for name in ("add_pool", "delete_pool", "pods", "sync"):
+        monkeypatch.setattr(importlib.import_module(f"kubectl_ghost.operations.{name}"), "run_ordered", function)
