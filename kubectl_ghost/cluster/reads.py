@@ -100,6 +100,15 @@ class Reader:
             if not token:
                 return Listing(items, str(metadata.get("resourceVersion") or ""))
 
+    def printed(
+        self, resource: Resource, *, label_selector: str | None = None, field_selector: str | None = None
+    ) -> Iterator[dict[str, str]]:
+        """The rows that the server itself prints of a collection, by column: a twentieth of the objects' cost."""
+        answer = self._object(requests.table(resource, label_selector=label_selector, field_selector=field_selector))
+        titles = [str(column.get("name")) for column in answer.get("columnDefinitions") or ()]
+        for row in answer.get("rows") or ():
+            yield dict(zip(titles, map(str, row.get("cells") or ()), strict=False))
+
     def watch(
         self,
         resource: Resource,

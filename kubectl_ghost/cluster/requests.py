@@ -13,6 +13,7 @@ FIELD_MANAGER: Final = "kubectl-ghost"
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
@@ -58,6 +59,12 @@ def list_page(
     if metadata_only:
         accept = _METADATA_LIST
     return Request("GET", resource.path(namespace), query, accept=accept, big=True)
+
+
+def table(resource: Resource, *, label_selector: str | None = None, field_selector: str | None = None) -> Request:
+    """Read a collection as the table that the server prints of it, without the objects."""
+    query: dict[str, str | int] = {**_selectors(label_selector, field_selector), "includeObject": "None"}
+    return Request("GET", resource.path(), query, accept=_TABLE)
 
 
 def watch(

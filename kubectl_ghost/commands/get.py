@@ -100,6 +100,7 @@ class _Listing:
             selector=self.flags["selector"],
             field_selector=self.flags["field_selector"],
             chunk=self.flags["chunk_size"],
+            whole=self.kind == "nodes",
         )
         self.problems = inventory.problems
         found = self._views(inventory)

@@ -31,7 +31,9 @@ def command(context: click.Context, node: str | None, output: str | None) -> int
 
     if output not in (None, "json", "yaml"):
         raise click.UsageError(f'unknown output format "{output}": use json or yaml', context)
-    inventory = read_inventory(reader(context), node=node)
+    inventory = read_inventory(
+        reader(context), field_selector=f"metadata.name={node}" if node else None, whole=node is not None
+    )
     warn(inventory.problems)
     if node and node not in inventory.nodes:
         click.echo(not_found("nodes", node), err=True)

@@ -29,6 +29,7 @@ class Inventory:
     """One look at the fleet. Nodes, claims and pods are read one after the other, so it can be a moment apart."""
 
     nodes: dict[str, Json]
+    ready: frozenset[str]
     hardware: dict[str, NodeHardware]
     pools: dict[str, Pool]
     holders: dict[GpuKey, list[Holder]]
@@ -52,18 +53,19 @@ def read_inventory(
     selector: str | None = None,
     field_selector: str | None = None,
     chunk: int = 500,
-    node: str | None = None,
+    whole: bool = True,
 ) -> Inventory:
     """Read the fleet.
 
     Args:
         selector: further label selector on the nodes.
         field_selector: field selector on the nodes.
-        node: look at this node alone.
+        whole: read the nodes whole; else their metadata, and from the server's own table which of them are Ready.
     """
     labels = f"{OURS},{selector}" if selector else OURS
-    fields = ",".join(filter(None, [field_selector, f"metadata.name={node}" if node else None])) or None
-    found = reader.list(NODES, label_selector=labels, field_selector=fields, chunk=chunk).items
+    found = reader.list(
+        NODES, label_selector=labels, field_selector=field_selector, chunk=chunk, metadata_only=not whole
+    ).items
     nodes, hardware, problems = {}, {}, []
     for item in filter(is_ours, found):
         name = item["metadata"]["name"]
@@ -74,11 +76,16 @@ def read_inventory(
         else:
             nodes[name] = item
     if not nodes:
-        return Inventory({}, {}, {}, {}, [], problems)
+        return Inventory({}, frozenset(), {}, {}, {}, [], problems)
+    if whole:
+        ready = frozenset(name for name, node in nodes.items() if is_ready(node))
+    else:
+        rows = reader.printed(NODES, label_selector=labels, field_selector=field_selector)
+        ready = frozenset(row["Name"] for row in rows if row["Status"].split(",")[0] == "Ready")
     pods = reader.list(PODS, chunk=chunk).items
     bound = [pod for pod in pods if pod.get("spec", {}).get("nodeName")]
     held = find_holders(hardware, read_claims(reader), bound)
-    return Inventory(nodes, hardware, pools_of(nodes.values()), held, pods, problems)
+    return Inventory(nodes, ready, hardware, pools_of(nodes.values()), held, pods, problems)
 
 
 def pool_views(inventory: Inventory) -> list[Json]:
@@ -108,7 +115,7 @@ def pool_views(inventory: Inventory) -> list[Json]:
                 },
                 "status": {
                     "nodes": len(names),
-                    "readyNodes": sum(is_ready(node) for node in pool.nodes.values()),
+                    "readyNodes": sum(name in inventory.ready for name in names),
                     "gpus": gpus,
                     "heldGpus": held,
                     "freeGpus": gpus - held,

@@ -73,9 +73,10 @@ def test_the_line_is_cleared_after_an_error_too(clock):
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
-def test_it_is_drawn_on_standard_error(clock, capsys):
+def test_it_is_drawn_on_standard_error(clock, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
     with ProgressLine("nodes Ready") as line:
         clock.now += 2
         line(1, 2)
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "")
+    assert "1/2 nodes Ready" in terminal.getvalue()
