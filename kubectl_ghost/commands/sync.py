@@ -16,8 +16,9 @@ from kubectl_ghost.conventions.messages import DryRun
 def command(context: click.Context, dry_run: DryRun, output: str | None) -> None:
     """Bring every node back to its declared hardware.
 
-    Repairs labels, capacity, taints and ResourceSlices that were changed or left half written, takes away slices
-    whose node is gone, and records which GPUs the pods of the device-plugin path have.
+    Repairs labels, capacity, taints and ResourceSlices that were changed or left half written, makes the nodes that
+    a pool is missing, takes away slices whose node is gone, and records which GPUs the pods of the device-plugin
+    path have.
     """
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import warn, writer

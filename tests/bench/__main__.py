@@ -30,7 +30,7 @@ def main() -> None:
             rows = []
             for row in all_rows(Bench(cluster, given.runs)):
                 rows.append(row.summary())
-                print(f"measured: {row.what}", flush=True)
+                print(table([rows[-1]]).splitlines()[1], flush=True)
     print(f"\n{os.cpu_count()} cores, Python {platform.python_version()}; medians of {given.runs} runs")
     print(table(rows))
     if given.json:

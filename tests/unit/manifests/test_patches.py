@@ -10,7 +10,7 @@ from kubectl_ghost.domain.catalogue import model_keys
 from kubectl_ghost.domain.hardware import Advertise, NodeHardware, Taint
 from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.manifests.node import node
-from kubectl_ghost.manifests.patches import node_patch, same_quantity, status_patch, updated_slice
+from kubectl_ghost.manifests.patches import changed_keys, node_patch, same_quantity, status_patch, updated_slice
 from kubectl_ghost.manifests.resource_slice import resource_slices
 
 BASE = configure("node", None, PoolRequest())
@@ -151,3 +151,7 @@ def test_labels_of_others_on_a_slice_are_no_difference():
     live = published()
     live["metadata"]["labels"]["theirs"] = "1"
     assert updated_slice(wanted, live) is None
+
+
+def test_what_is_gone_already_is_not_taken_away_again():
+    assert changed_keys({"a": "1", "b": "1"}, {}, {"b": "2", "theirs": "1"}) == {"b": None}

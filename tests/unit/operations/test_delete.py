@@ -128,6 +128,15 @@ def test_when_scaling_down_too():
     assert store.names(PODS) == []
 
 
+@pytest.mark.usefixtures("in_order")
+def test_a_shrinking_pool_loses_its_highest_number_first():
+    store = fleet.cluster(4)
+    writer = Memory(store)
+    scale_pool(writer, "node", 1)
+    gone = [sent.name for sent in writer.writes if sent.verb == "delete" and sent.resource is NODES]
+    assert gone == ["node-3", "node-2", "node-1"]
+
+
 def test_more_than_a_few_nodes_are_asked_for_pods_with_one_list():
     store = fleet.cluster(25, gpus=1, advertise=DEVICE_PLUGIN)
     store.put(PODS, fleet.pod("one", "node-20"))

@@ -123,12 +123,21 @@ def test_a_holder_of_two_gpus_is_named_once_and_more_than_three_are_summed_up():
 def test_a_pod_that_comes_back_before_the_change_is_evicted_after_it():
     store = fleet.cluster(2)
     fleet.holding(store, "first", "node-0", "gpu-6")
-    writer = Memory(store)
-    writer.before = lambda number, sent: (
-        sent.resource is NODES and number == 4 and fleet.holding(store, "second", "node-1", "gpu-6")
+    writer, back = Memory(store), []
+    writer.before = lambda _, sent: (
+        sent.name == "node-0" and not back.append(sent) and fleet.holding(store, "second", "node-1", "gpu-6")
     )
     add_pool(writer, gpus=4, force=True)
+    assert back
     assert store.names(PODS) == []
+
+
+def test_the_pods_of_a_node_with_a_changed_pool_label_are_looked_at_as_well():
+    store = fleet.cluster(2)
+    store.edit(NODES, "node-1", lambda item: item["metadata"]["labels"].update({keys.POOL_LABEL: "b"}))
+    fleet.holding(store, "p", "node-1", "gpu-6")
+    with pytest.raises(GhostError, match="default/p"):
+        add_pool(Memory(store), gpus=4)
 
 
 def test_force_evicts_nobody_from_a_new_pool():
