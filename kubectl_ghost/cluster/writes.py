@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Protocol
 
 from kubectl_ghost.cluster import requests
@@ -17,6 +16,7 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.requests import Request
 from kubectl_ghost.cluster.resources import Resource
 from kubectl_ghost.cluster.transport import Transport
+from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GuardRefusal
 from kubectl_ghost.domain.keys import Json
 
@@ -38,14 +38,6 @@ class Guard(Protocol):
         Raises:
             GuardRefusal: the write is not permitted.
         """
-
-
-class DryRun(StrEnum):
-    """kubectl's `--dry-run`: write; send nothing; let the server check and forget."""
-
-    NONE = "none"
-    CLIENT = "client"
-    SERVER = "server"
 
 
 class Writer(Reader):

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from kubectl_ghost.conventions.command import GhostCommand
-from kubectl_ghost.conventions.flags import change_output_option, dry_run_option, wait_options
-from kubectl_ghost.conventions.messages import DryRun
+from kubectl_ghost.conventions.flags import allow_mixed_option, changing_options, waiting_options
+from kubectl_ghost.domain.dry_run import DryRun
 
 _EPILOG = """\b
 Examples:
@@ -48,11 +48,10 @@ Examples:
 )
 @click.option("--zones", multiple=True, help="Zones, dealt out to the nodes in turn")
 @click.option("--racks", multiple=True, help="Racks, dealt out to the nodes in turn")
-@click.option("--allow-mixed", is_flag=True, help="Go on in a cluster with real GPU nodes or many real nodes")
+@allow_mixed_option
 @click.option("--force", is_flag=True, help="Evict pods whose GPUs the new settings take away")
-@wait_options
-@dry_run_option
-@change_output_option
+@waiting_options
+@changing_options
 @click.pass_context
 def command(
     context: click.Context,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kubectl_ghost.conventions.command import GhostCommand
-from kubectl_ghost.conventions.flags import change_output_option, dry_run_option, wait_options
-from kubectl_ghost.conventions.messages import DryRun
+from kubectl_ghost.conventions.flags import changing_options, waiting_options
+from kubectl_ghost.domain.dry_run import DryRun
 
 _EPILOG = """\b
 Examples:
@@ -23,9 +23,8 @@ Examples:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "everything", is_flag=True, help="Delete all pools")
 @click.option("--ignore-not-found", is_flag=True, help='Treat "pool not found" as a successful delete')
-@wait_options
-@dry_run_option
-@change_output_option
+@waiting_options
+@changing_options
 @click.pass_context
 def command(
     context: click.Context,

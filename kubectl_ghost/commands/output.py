@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from kubectl_ghost.conventions.messages import DryRun, deleted, verbed
+from kubectl_ghost.conventions.messages import deleted, verbed
+from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.operations.changes import Change, Verb
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kubectl_ghost.conventions.command import GhostCommand
-from kubectl_ghost.conventions.flags import change_output_option, dry_run_option, wait_options
-from kubectl_ghost.conventions.messages import DryRun
+from kubectl_ghost.conventions.flags import allow_mixed_option, changing_options, waiting_options
+from kubectl_ghost.domain.dry_run import DryRun
 
 _EPILOG = """\b
 Examples:
@@ -23,10 +23,9 @@ Examples:
 @click.argument("name")
 @click.argument("count", type=int, required=False)
 @click.option("--replicas", type=int, help="The new number of nodes")
-@click.option("--allow-mixed", is_flag=True, help="Go on in a cluster with real GPU nodes or many real nodes")
-@wait_options
-@dry_run_option
-@change_output_option
+@allow_mixed_option
+@waiting_options
+@changing_options
 @click.pass_context
 def command(
     context: click.Context,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kubectl_ghost.conventions.global_flags import values
-from kubectl_ghost.conventions.messages import DryRun
+from kubectl_ghost.domain.dry_run import DryRun
 
 if TYPE_CHECKING:
     from kubectl_ghost.cluster.kubeconfig import Target
@@ -36,10 +36,10 @@ def reader(context: click.Context) -> Reader:
 
 def writer(context: click.Context, dry_run: DryRun = DryRun.NONE) -> Writer:
     """A connection whose every write passes the guard."""
-    from kubectl_ghost.cluster import writes
+    from kubectl_ghost.cluster.writes import Writer
     from kubectl_ghost.operations.permission import permit
 
-    return writes.Writer(_transport(context), guard=permit, dry_run=writes.DryRun(dry_run.value))
+    return Writer(_transport(context), guard=permit, dry_run=dry_run)
 
 
 def announce(context: click.Context) -> None:

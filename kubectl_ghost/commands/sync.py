@@ -5,13 +5,12 @@ from __future__ import annotations
 import click
 
 from kubectl_ghost.conventions.command import GhostCommand
-from kubectl_ghost.conventions.flags import change_output_option, dry_run_option
-from kubectl_ghost.conventions.messages import DryRun
+from kubectl_ghost.conventions.flags import changing_options
+from kubectl_ghost.domain.dry_run import DryRun
 
 
 @click.command(cls=GhostCommand)
-@dry_run_option
-@change_output_option
+@changing_options
 @click.pass_context
 def command(context: click.Context, dry_run: DryRun, output: str | None) -> None:
     """Bring every node back to its declared hardware.

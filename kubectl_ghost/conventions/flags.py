@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from kubectl_ghost.conventions.durations import DURATION
-from kubectl_ghost.conventions.messages import DryRun
+from kubectl_ghost.domain.dry_run import DryRun
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,37 +34,54 @@ class DryRunType(click.ParamType[DryRun]):
             self.fail(f'Invalid dry-run value ({value}). Must be "none", "server", or "client".', param, ctx)
 
 
-def dry_run_option(function: F) -> F:
-    """--dry-run=none|client|server."""
-    return click.option(
+_CHANGING = (
+    click.option(
         "--dry-run",
         type=DryRunType(),
         default="none",
         help="If client, only print what would be sent; if server, submit it without persisting it",
-    )(function)
-
-
-def change_output_option(function: F) -> F:
-    """-o of commands that change something."""
-    return click.option("-o", "--output", metavar="FORMAT", help="Output format. One of: (json, yaml, name)")(function)
-
-
-def wait_options(function: F) -> F:
-    """--wait and --timeout."""
-    function = click.option(
-        "--timeout",
-        type=DURATION,
-        default="5m",
-        show_default=True,
-        help="The length of time to wait before giving up; at once after 30s in which nothing happens",
-    )(function)
-    return click.option(
+    ),
+    click.option("-o", "--output", metavar="FORMAT", help="Output format. One of: (json, yaml, name, jsonpath)"),
+)
+_WAITING = (
+    click.option(
         "--wait",
         type=bool,
         default=True,
         metavar="BOOLEAN",
         help="If true, wait until the change has happened before returning (default true)",
+    ),
+    click.option(
+        "--timeout",
+        type=DURATION,
+        default="5m",
+        show_default=True,
+        help="The length of time to wait before giving up; at once after 30s in which nothing happens",
+    ),
+)
+
+
+def changing_options(function: F) -> F:
+    """--dry-run and -o of commands that write."""
+    return _all_of(_CHANGING, function)
+
+
+def waiting_options(function: F) -> F:
+    """--wait and --timeout."""
+    return _all_of(_WAITING, function)
+
+
+def allow_mixed_option(function: F) -> F:
+    """--allow-mixed of commands that put nodes on a cluster."""
+    return click.option(
+        "--allow-mixed", is_flag=True, help="Go on in a cluster with real GPU nodes or many real nodes"
     )(function)
+
+
+def _all_of(options: Sequence[Callable[[F], F]], function: F) -> F:
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 _LISTING = (
@@ -99,6 +116,4 @@ _LISTING = (
 
 def listing_options(function: F) -> F:
     """kubectl get's flags."""
-    for option in reversed(_LISTING):
-        function = option(function)
-    return function
+    return _all_of(_LISTING, function)

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-
-class DryRun(StrEnum):
-    """Values of --dry-run."""
-
-    NONE = "none"
-    CLIENT = "client"
-    SERVER = "server"
-
+from kubectl_ghost.domain.dry_run import DryRun
 
 _SUFFIXES = {DryRun.NONE: "", DryRun.CLIENT: " (dry run)", DryRun.SERVER: " (server dry run)"}
 

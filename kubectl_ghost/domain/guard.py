@@ -78,7 +78,7 @@ def _slice(verb: str, live: Json | None, body: Json | None, node: Json | None) -
 
 def _device_class(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
     names = {
-        item["metadata"]["name"] for item in (live, body) if item is not None and "name" in item.get("metadata", {})
+        item["metadata"]["name"] for item in (live, body) if item is not None and "name" in (item.get("metadata") or {})
     }
     return names <= {GPU_DEVICE_CLASS, MIG_DEVICE_CLASS} and _all_pass(has_our_label, verb, live, body)
 
@@ -92,7 +92,7 @@ def _pod(verb: str, live: Json | None, body: Json | None, node: Json | None) -> 
 
 
 def _records_gpus_only(patch: Json) -> bool:
-    annotations = patch.get("metadata", {}).get("annotations", {})
+    annotations = (patch.get("metadata") or {}).get("annotations") or {}
     return patch == {"metadata": {"annotations": annotations}} and set(annotations) == {GPUS_ANNOTATION}
 
 

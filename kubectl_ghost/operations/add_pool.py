@@ -28,7 +28,7 @@ from kubectl_ghost.operations.fleet import (
 )
 from kubectl_ghost.operations.holdings import cut_off, refuse_cut_off
 from kubectl_ghost.operations.pods import delete_pods
-from kubectl_ghost.operations.reconcile import create_node, refuse_foreign, update_node
+from kubectl_ghost.operations.reconcile import bring_node, refuse_foreign
 from kubectl_ghost.operations.slices import slices_by_node
 
 
@@ -41,6 +41,7 @@ class PoolPlan:
     existing: Mapping[int, Json]
     slices: Mapping[str, list[Json]]
     pools: list[PoolSettings]
+    pools_unread: bool
     force: bool
     first_of_cluster: bool
     warnings: list[str] = field(default_factory=list)
@@ -105,6 +106,7 @@ def plan_pool(
         existing=nodes,
         slices=slices_by_node(reader, pool_selector(name)) if pool else {},
         pools=[*others, settings],
+        pools_unread=len(others) < len(pools) - (pool is not None),
         force=force,
         first_of_cluster=not found.ours,
         warnings=warnings,
@@ -119,18 +121,13 @@ def apply_pool(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
     meanwhile once more after it.
     """
     yield from _evict(writer, plan)
-    yield from ensure_device_classes(writer, plan.pools, plan.warnings)
+    yield from ensure_device_classes(writer, plan.pools, plan.warnings, unread=plan.pools_unread)
     indices = iter(range(plan.size))
 
     def write(index: int) -> list[Change]:
         declared = NodeHardware(plan.settings, index, plan.size if index == 0 else None)
-        live = plan.existing.get(index)
-        if live is None:
-            return create_node(writer, declared)
-        slices = plan.slices.get(live["metadata"]["name"], [])
-        return update_node(
-            writer, live, lambda old: replace(old, settings=plan.settings, pool_size=declared.pool_size), slices
-        )
+        slices = plan.slices.get(declared.node_name, [])
+        return bring_node(writer, plan.existing.get(index), lambda: declared, slices)
 
     yield from write(next(indices))
     for changes in run_ordered(write, indices):

@@ -50,25 +50,29 @@ def refuse_clash(pools: Iterable[PoolSettings], wanted: PoolSettings) -> None:
             )
 
 
-def ensure_device_classes(writer: Writer, pools: Iterable[PoolSettings], warnings: list[str]) -> Iterator[Change]:
+def ensure_device_classes(
+    writer: Writer, pools: Iterable[PoolSettings], warnings: list[str], *, unread: bool = False
+) -> Iterator[Change]:
     """Create or update the classes that these pools need; with no DRA pool left, delete those that are ours.
 
     Args:
         pools: every pool of the cluster, as it is going to be.
         warnings: receives a line for what the server or somebody else's class does not allow.
+        unread: there are further pools, whose declarations cannot be read: then nothing is taken away.
     """
     advertised = {pool.advertise for pool in pools}
     if not any(way.slices for way in advertised):
-        yield from delete_device_classes(writer)
+        if not unread:
+            yield from delete_device_classes(writer)
         return
     extended = Advertise.DRA in advertised
-    gpu = _ensure(writer, gpu_device_class(extended_resource=extended))
+    gpu = _ensure(writer, gpu_device_class(extended_resource=extended), keep_extended=unread)
     yield gpu
     yield _ensure(writer, mig_device_class())
     served = gpu.body["spec"].get(_EXTENDED) == keys.GPU_RESOURCE
     if extended and not served:
         warnings.append(_not_served(writer, gpu.body))
-    elif served and not extended:
+    elif served and not extended and not has_our_label(gpu.body):
         warnings.append(
             f"DeviceClass {keys.GPU_DEVICE_CLASS} is not this tool's and serves {keys.GPU_RESOURCE} through claims: "
             "GPUs that are also offered as capacity can be handed out twice"
@@ -86,18 +90,18 @@ def delete_device_classes(writer: Writer) -> Iterator[Change]:
             yield Change(DEVICE_CLASSES, Verb.DELETED, live)
 
 
-def _ensure(writer: Writer, wanted: Json) -> Change:
+def _ensure(writer: Writer, wanted: Json, *, keep_extended: bool = False) -> Change:
     """Bring one class to its wanted spec, again if someone else (a second run of ours, say) writes meanwhile."""
     for attempt in range(_ATTEMPTS):
         try:
-            return _ensure_once(writer, wanted)
+            return _ensure_once(writer, wanted, keep_extended=keep_extended)
         except (AlreadyExists, Conflict):
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
 
 
-def _ensure_once(writer: Writer, wanted: Json) -> Change:
+def _ensure_once(writer: Writer, wanted: Json, *, keep_extended: bool) -> Change:
     live = writer.find(DEVICE_CLASSES, wanted["metadata"]["name"])
     if live is None:
         return Change(DEVICE_CLASSES, Verb.CREATED, writer.create(DEVICE_CLASSES, wanted))
@@ -106,6 +110,8 @@ def _ensure_once(writer: Writer, wanted: Json) -> Change:
         for key in ("selectors", _EXTENDED)
         if live["spec"].get(key) != wanted["spec"].get(key)
     }
+    if keep_extended and _EXTENDED not in wanted["spec"]:
+        patch.pop(_EXTENDED, None)
     if not patch or not has_our_label(live):
         return Change(DEVICE_CLASSES, Verb.UNCHANGED, live)
     after = writer.patch(DEVICE_CLASSES, live, {"spec": patch})

@@ -24,21 +24,60 @@ HardwareChange = Callable[[NodeHardware], NodeHardware]
 """A pure change of the declaration; it is applied anew to what is read after a conflict."""
 
 
-def create_node(writer: Writer, hardware: NodeHardware) -> list[Change]:
-    """Create a node with its slices; if the node turns up meanwhile, reconcile it instead.
+def bring_node(
+    writer: Writer,
+    live: Json | None,
+    declare: Callable[[], NodeHardware],
+    slices: Sequence[Json] | None = None,
+    on_conflict: Callable[[], None] | None = None,
+) -> list[Change]:
+    """Create a node with its slices, or bring the one that is there to the same declaration; whichever it takes.
+
+    Args:
+        live: the node as last read, None if there was none.
+        declare: the declaration; asked again after others have written, since `on_conflict` may have changed it.
+        slices: the node's slices as last read; None to read them here.
+        on_conflict: called when others have written to the node since it was read.
 
     Raises:
         GhostError: if a node of that name exists that is not ours.
+        Conflict: if others keep changing it.
     """
+
+    def change(old: NodeHardware) -> NodeHardware:
+        wanted = declare()
+        return replace(old, settings=wanted.settings, pool_size=wanted.pool_size)
+
+    for _ in range(_ATTEMPTS):
+        if live is None:
+            try:
+                return _create(writer, declare())
+            except AlreadyExists:
+                live, slices = writer.find(NODES, declare().node_name), None
+                if live is None:
+                    continue
+                refuse_foreign(live)
+                if on_conflict is not None:
+                    on_conflict()
+        try:
+            return update_node(writer, live, change, slices, on_conflict)
+        except NotFound:
+            # Deleted since it was read: then it is made.
+            live = None
+    raise GhostError(
+        f'node "{declare().node_name}" appears and disappears',
+        "Something else deletes it: find out what, and run again.",
+    )
+
+
+def _create(writer: Writer, hardware: NodeHardware) -> list[Change]:
+    created = writer.create(NODES, node_manifest(hardware))
+    node = Change(NODES, Verb.CREATED, created)
     try:
-        created = writer.create(NODES, node_manifest(hardware))
-    except AlreadyExists:
-        live = writer.get(NODES, hardware.node_name)
-        refuse_foreign(live)
-        return update_node(
-            writer, live, lambda old: replace(old, settings=hardware.settings, pool_size=hardware.pool_size)
-        )
-    return [Change(NODES, Verb.CREATED, created), *_write_slices(writer, hardware, created, [])]
+        return [node, *_write_slices(writer, hardware, created, [])]
+    except Conflict:
+        # A slice of a former node of that name is being changed or collected at this moment.
+        return [node, *update_node(writer, created, lambda same: same)[1:]]
 
 
 def refuse_foreign(node: Json) -> None:
@@ -116,7 +155,9 @@ def _write_slice(writer: Writer, wanted: Json, live: Json | None, node: Json) ->
             return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
         except AlreadyExists:
             # Left behind by a node of the same name that has gone: it still names that node's uid as its owner.
-            live = writer.get(RESOURCE_SLICES, wanted["metadata"]["name"])
+            live = writer.find(RESOURCE_SLICES, wanted["metadata"]["name"])
+            if live is None:
+                return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
             _refuse_unmarked(live)
     body = updated_slice(wanted, live)
     if body is None:

@@ -11,6 +11,7 @@ from kubectl_ghost.cluster.errors import Conflict, NotFound
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_SLICES
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, TaintMode
 from kubectl_ghost.domain.holders import assignments, is_finished, recorded_gpus, requested_gpus
 from kubectl_ghost.domain.keys import GPUS_ANNOTATION, Json
@@ -18,7 +19,7 @@ from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.device_classes import ensure_device_classes
 from kubectl_ghost.operations.fleet import OURS, Pool, hardware_of, pools_of, survey
 from kubectl_ghost.operations.holdings import refuse_cut_off
-from kubectl_ghost.operations.reconcile import create_node, update_node
+from kubectl_ghost.operations.reconcile import bring_node, update_node
 from kubectl_ghost.operations.slices import slices_by_node
 
 
@@ -29,20 +30,38 @@ def sync(writer: Writer, warnings: list[str]) -> Iterator[Change]:
         warnings: receives a line for what the server does not allow.
 
     Raises:
-        GhostError: before anything is written to a pool, if finishing its change would take GPUs from pods.
+        GhostError: before anything is written, if finishing a pool's change would take GPUs from pods; after all the
+            others have been reconciled, if a declaration cannot be read.
     """
     real = bool(survey(writer).real)
     # Slices before nodes: one that is published in between then has its node in the list and is no stray.
     slices = slices_by_node(writer, OURS)
-    pools = pools_of(writer.list(NODES, label_selector=OURS).items)
+    everything = pools_of(writer.list(NODES, label_selector=OURS).items)
+    pools, problems = _readable(everything)
     settings = {name: _settings(pool.settings, real=real) for name, pool in pools.items()}
     for name, pool in pools.items():
         refuse_cut_off(writer, pool.by_name, settings[name])
-    yield from ensure_device_classes(writer, settings.values(), warnings)
+    yield from ensure_device_classes(writer, settings.values(), warnings, unread=bool(problems))
     for pool in pools.values():
         yield from _sync_pool(writer, pool, slices, real=real)
-    yield from _delete_strays(writer, pools, slices)
+    yield from _delete_strays(writer, everything, slices)
     yield from _record_assignments(writer, pools, settings)
+    if problems:
+        raise problems[0]
+
+
+def _readable(pools: Mapping[str, Pool]) -> tuple[dict[str, Pool], list[GhostError]]:
+    """The pools all of whose declarations can be read, and what is wrong with the others."""
+    good, problems = {}, []
+    for name, pool in pools.items():
+        try:
+            for node in pool.nodes.values():
+                hardware_of(node)
+        except GhostError as error:
+            problems.append(error)
+        else:
+            good[name] = pool
+    return good, problems
 
 
 def _settings(declared: PoolSettings, *, real: bool) -> PoolSettings:
@@ -66,17 +85,11 @@ def _sync_pool(writer: Writer, pool: Pool, slices: Mapping[str, list[Json]], *, 
         settings = hardware_of(writer.get(NODES, name)).settings
 
     def repair(index: int) -> list[Change]:
-        live = pool.nodes.get(index)
-        if live is None:
-            return create_node(writer, NodeHardware(settings, index))
-        return update_node(
-            writer,
-            live,
-            lambda declared: replace(declared, settings=settings, pool_size=None),
-            slices.get(live["metadata"]["name"], []),
-            # Whoever writes to the pool at this moment may have given it other settings than were listed.
-            on_conflict=reread,
-        )
+        def declare() -> NodeHardware:
+            return NodeHardware(settings, index, pool.size if index == 0 else None)
+
+        # Whoever writes to the pool at this moment may have given it other settings than were listed: hence reread.
+        return bring_node(writer, pool.nodes.get(index), declare, slices.get(f"{pool.name}-{index}", []), reread)
 
     missing = set(range(pool.size)) - {first, *others}
     for changes in run_ordered(repair, sorted({*others, *missing})):
@@ -85,10 +98,19 @@ def _sync_pool(writer: Writer, pool: Pool, slices: Mapping[str, list[Json]], *, 
 
 def _delete_strays(writer: Writer, pools: Mapping[str, Pool], slices: Mapping[str, list[Json]]) -> Iterator[Change]:
     present = {name for pool in pools.values() for name in pool.by_name}
+    # Those that were missing have been made meanwhile.
+    present |= {f"{name}-{index}" for name, pool in pools.items() for index in range(_declared_size(pool))}
     for name, items in slices.items():
         for item in items if name not in present else ():
             writer.delete(RESOURCE_SLICES, item)
             yield Change(RESOURCE_SLICES, Verb.DELETED, item)
+
+
+def _declared_size(pool: Pool) -> int:
+    try:
+        return pool.size
+    except GhostError:
+        return 0
 
 
 def _record_assignments(

@@ -7,7 +7,8 @@ import pytest
 from kubectl_ghost.cluster import errors
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES, PODS
-from kubectl_ghost.cluster.writes import DryRun, Writer, merged
+from kubectl_ghost.cluster.writes import Writer, merged
+from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GuardRefusal
 
 LIVE = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "7", "labels": {"a": "1", "b": "2"}}}

@@ -18,7 +18,8 @@ from typing import Any
 from kubectl_ghost.cluster import resources
 from kubectl_ghost.cluster.errors import AlreadyExists, Conflict, NotFound
 from kubectl_ghost.cluster.resources import Resource
-from kubectl_ghost.cluster.writes import DryRun, Writer, merged
+from kubectl_ghost.cluster.writes import Writer, merged
+from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.operations.permission import permit
 
@@ -160,6 +161,16 @@ class Memory(Writer):
     def server_version(self) -> tuple[int, int]:
         return (1, 36) if self.store.dra and self.store.extended else (1, 34 if self.store.dra else 33)
 
+    def printed(
+        self, resource: Resource, *, label_selector: str | None = None, field_selector: str | None = None
+    ) -> Iterator[dict[str, str]]:
+        """The server's table of nodes, as far as it is read."""
+        for item in self.list(resource, label_selector=label_selector, field_selector=field_selector).items:
+            conditions = {entry["type"]: entry["status"] for entry in item["status"].get("conditions") or ()}
+            status = {"True": "Ready", None: "Unknown"}.get(conditions.get("Ready"), "NotReady")
+            closed = ",SchedulingDisabled" if item["spec"].get("unschedulable") else ""
+            yield {"Name": item["metadata"]["name"], "Status": f"{status}{closed}"}
+
     def watch(
         self,
         resource: Resource,
@@ -170,15 +181,16 @@ class Memory(Writer):
         field_selector: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[tuple[str, Json]]:
-        """What has changed since, then what changes while `idle` is called once; then the time is over."""
-        seen = int(resource_version)
-        for _ in range(2):
+        """What has changed since, then what changes while `idle` is called, again as long as that returns True."""
+        seen, going_on = int(resource_version), True
+        while True:
             for version, kind, item in list(self.store.changes):
                 if version > seen and item["kind"] == resource.kind and _matches(item, label_selector, field_selector):
                     seen = version
                     yield kind, copy.deepcopy(item)
-            if _ == 0:
-                self.idle(timeout or 0)
+            if not going_on:
+                return
+            going_on = self.idle(timeout or 0) is True
 
     def _ask(self, request: Any) -> bytes:
         resource, namespace, name, subresource = _parsed(request.path)

@@ -80,6 +80,17 @@ def test_somebody_who_never_stops_is_told_of_as_a_conflict():
         add_pool(writer, model="t4")
 
 
+def test_a_slice_of_others_is_left_alone_when_a_node_is_read_again():
+    store = fleet.cluster(1)
+    theirs = {"metadata": {"name": "theirs"}, "spec": {"driver": "nic.example.com", "nodeName": "node-0"}}
+    store.put(RESOURCE_SLICES, theirs)
+    writer = Memory(store)
+    writer.before = lambda number, _: number == 1 and store.edit(NODES, "node-0", label)
+    add_pool(writer, model="t4")
+    assert fleet.settings(store, "node-0").model == "t4"
+    assert "theirs" in store.names(RESOURCE_SLICES)
+
+
 SETTINGS = {
     "model": {"model": "t4"},
     "gpus": {"gpus": 2},

@@ -7,7 +7,7 @@ from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.operations.inventory import gpu_views, pool_views, read_inventory
 from tests.unit.operations import fleet
-from tests.unit.operations.fleet import add_pool, delete_pool, run_sync
+from tests.unit.operations.fleet import add_pool, delete_pool
 from tests.unit.operations.memory import Memory
 
 
@@ -64,11 +64,10 @@ def test_another_pool_can_be_changed_with_a_warning(store):
     assert fleet.settings(store, "sound-1").model == "t4"
 
 
-@pytest.mark.parametrize("run", [run_sync, lambda writer: add_pool(writer, "broken", model="t4")])
-def test_who_needs_it_refuses_before_anything_is_written(store, run):
+def test_who_needs_it_refuses_before_anything_is_written(store):
     writer = Memory(store)
     with pytest.raises(GhostError, match='node "broken-0"'):
-        run(writer)
+        add_pool(writer, "broken", model="t4")
     assert writer.writes == []
 
 

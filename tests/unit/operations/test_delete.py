@@ -83,7 +83,7 @@ def test_a_changed_pool_label_is_put_right_by_add_pool():
     assert state(store) == before
 
 
-@pytest.mark.parametrize("name", ["node-01", "node-", "node-x", "node"])
+@pytest.mark.parametrize("name", ["node-01", "node-02", "node-", "node-x", "node"])
 def test_a_name_that_is_no_pool_and_number_is_in_no_pool(name):
     store = fleet.cluster(2)
     store.put(NODES, fleet.node(name, annotations=fleet.FAKE, labels=both_labels("node")))
@@ -163,6 +163,24 @@ def test_the_class_serves_nvidia_gpu_no_longer_when_the_last_dra_pool_goes():
     add_pool(Memory(store), "b", advertise=DEVICE_PLUGIN)
     add_pool(Memory(store), "a", advertise=fleet.BOTH)
     assert "extendedResourceName" not in store.one(DEVICE_CLASSES, "gpu.nvidia.com")["spec"]
+
+
+def test_the_class_follows_a_pool_from_one_way_to_the_other_and_back():
+    store = fleet.cluster(1)
+    assert "extendedResourceName" not in store.one(DEVICE_CLASSES, "gpu.nvidia.com")["spec"]
+    add_pool(Memory(store), advertise=DRA)
+    assert store.one(DEVICE_CLASSES, "gpu.nvidia.com")["spec"]["extendedResourceName"] == "nvidia.com/gpu"
+    add_pool(Memory(store), advertise=fleet.BOTH)
+    assert "extendedResourceName" not in store.one(DEVICE_CLASSES, "gpu.nvidia.com")["spec"]
+
+
+def test_a_slice_of_others_on_a_node_that_goes_is_left_alone():
+    store = fleet.cluster(2)
+    theirs = {"metadata": {"name": "theirs"}, "spec": {"driver": "nic.example.com", "nodeName": "node-1"}}
+    store.put(RESOURCE_SLICES, theirs)
+    scale_pool(Memory(store), "node", 1)
+    assert store.names(NODES) == ["node-0"]
+    assert [item["metadata"]["name"] for item in fleet.slices_on(store, "node-1")] == ["theirs"]
 
 
 def test_names_that_are_not_there_are_refused_or_ignored_as_asked():

@@ -55,6 +55,20 @@ def test_a_pools_numbers():
     assert (other["metadata"]["name"], other["status"]["gpus"]) == ("other", 2)
 
 
+def test_from_the_metadata_and_the_servers_table_they_are_the_same():
+    store = fleet.cluster(4)
+    for name, status in (("node-1", "True"), ("node-2", "False"), ("node-3", "True")):
+        conditions = [{"type": "Ready", "status": status}]
+        store.edit(NODES, name, lambda item, conditions=conditions: item["status"].update(conditions=conditions))
+    store.edit(NODES, "node-3", lambda item: item["spec"].update(unschedulable=True))
+    fleet.holding(store, "p", "node-0", "gpu-0")
+    whole, brief = look(store), look(store, whole=False)
+    assert brief.ready == whole.ready == {"node-1", "node-3"}
+    assert pool_views(brief) == pool_views(whole)
+    assert gpu_views(brief) == gpu_views(whole)
+    assert workload_views(brief) == workload_views(whole)
+
+
 def test_every_gpu_with_its_holders():
     store = fleet.cluster(2, gpus=2)
     fleet.holding(store, "p", "node-1", "gpu-1")
@@ -157,9 +171,8 @@ def test_other_pods_do_not_wait(other):
 def test_one_node_or_some_can_be_looked_at():
     store = fleet.cluster(2)
     add_pool(Memory(store), "other", 1, labels=(("team", "x"),))
-    assert list(look(store, node="node-1").nodes) == ["node-1"]
+    assert list(look(store, field_selector="metadata.name=node-1").nodes) == ["node-1"]
     assert list(look(store, selector="team=x").nodes) == ["other-0"]
-    assert list(look(store, field_selector="metadata.name=node-0").nodes) == ["node-0"]
 
 
 def test_nodes_that_are_not_simulated_or_not_ours_are_not_looked_at():

@@ -29,7 +29,7 @@ def clock(monkeypatch):
 
 
 def ready(store, name, status="True"):
-    conditions = [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": status}]
+    conditions = [{"type": "MemoryPressure", "status": "True"}, {"type": "Ready", "status": status}]
     store.edit(NODES, name, lambda item: item["status"].update(conditions=conditions))
 
 
@@ -51,18 +51,20 @@ def wait(reader, *, timeout=300.0, names=None):
 
 
 def reader(clock, *happenings, count=3):
-    """A fleet in which something happens each time that a watch is begun; each takes the watch's time if it is None."""
+    """A fleet in which something happens during each watch, and nothing for a watch's whole time in the end.
+
+    A watch goes on after a happening that returns True.
+    """
     memory = Memory(fleet.cluster(count))
     left = list(happenings)
     memory.watched = []
 
     def idle(timeout):
         memory.watched.append(timeout)
-        happening = left.pop(0) if left else None
-        if happening is None:
-            clock.now += timeout
-        else:
-            happening(memory.store)
+        if left:
+            return left.pop(0)(memory.store)
+        clock.now += timeout
+        return False
 
     memory.idle = idle
     return memory
@@ -105,9 +107,14 @@ def test_one_that_is_not_ready_is_not_taken_for_ready(clock):
     assert len(memory.watched) == 3
 
 
-def test_a_node_that_is_deleted_meanwhile_is_told_of(clock):
+def test_a_node_that_is_deleted_meanwhile_is_told_of_at_once(clock):
+    def happen(store):
+        store.remove(NODES, "node-1")
+        return True
+
     with pytest.raises(GhostError, match='node "node-1" was deleted while waiting'):
-        wait(reader(clock, lambda store: store.remove(NODES, "node-1")))
+        wait(reader(clock, happen))
+    assert clock.now == 1000
 
 
 def test_one_that_was_ready_before_it_was_deleted_is_not_missed(clock):
