@@ -174,3 +174,8 @@ def test_device_classes_of_others_are_left_alone():
 @pytest.mark.parametrize("verb", ["create", "patch", "replace", "delete"])
 def test_every_other_kind_is_refused(kind, verb):
     assert refused(kind, verb, live=OURS, body=OURS, node=OURS)
+
+
+@pytest.mark.parametrize("patch", [{"metadata": None}, {"metadata": {"annotations": None}}, {}])
+def test_an_empty_patch_is_refused_where_it_records_nothing(patch):
+    assert refused("Pod", "patch", live=POD, body=patch, node=OURS)

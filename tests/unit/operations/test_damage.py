@@ -82,3 +82,14 @@ def test_a_declaration_of_another_node_is_no_declaration():
 def test_the_pods_on_a_damaged_node_are_nobodys_holders(store):
     store.put(PODS, fleet.pod("training", "broken-0", gpus=1))
     assert read_inventory(Memory(store)).holders == {}
+
+
+@pytest.mark.parametrize("advertise", [fleet.BOTH, fleet.DEVICE_PLUGIN])
+def test_the_device_classes_that_it_may_need_are_left(advertise):
+    store = fleet.cluster(2, "broken", advertise=fleet.DRA)
+    classes = {key: item["spec"] for key, item in store.objects.items() if key[0] == "DeviceClass"}
+    damage(store, "broken-0")
+    add_pool(Memory(store), "other", 1, advertise=advertise)
+    with pytest.raises(GhostError):
+        fleet.run_sync(Memory(store))
+    assert {key: item["spec"] for key, item in store.objects.items() if key[0] == "DeviceClass"} == classes

@@ -190,3 +190,41 @@ def test_finishing_a_change_goes_on_where_the_pods_keep_their_gpus():
     fleet.holding(store, "training", "node-1", "gpu-3")
     run_sync(Memory(store))
     assert [fleet.settings(store, name).gpus for name in store.names(NODES)] == [4, 4]
+
+
+def test_a_slice_that_outlived_its_node_is_adopted_by_the_node_that_comes_back():
+    store = fleet.cluster(3)
+    before = state(store)
+    store.remove(NODES, "node-1")
+    run_sync(Memory(store))
+    assert state(store) == before
+
+
+def test_a_node_that_is_missing_gets_the_settings_that_the_pool_has_by_then():
+    store = fleet.cluster(3)
+    store.remove(NODES, "node-1")
+    store.remove(RESOURCE_SLICES, fleet.slices_on(store, "node-1")[0]["metadata"]["name"])
+    writer = Memory(store)
+
+    def meanwhile(number, _):
+        if number == 1:
+            add_pool(Memory(store), model="t4")
+
+    writer.before = meanwhile
+    run_sync(writer)
+    products = {
+        item["metadata"]["labels"]["nvidia.com/gpu.product"]
+        for (kind, _, _), item in store.objects.items()
+        if kind == "Node"
+    }
+    assert products == {"Tesla-T4"}
+
+
+def test_the_size_of_a_pool_survives_its_first_node():
+    store = fleet.cluster(3)
+    before = state(store)
+    store.remove(NODES, "node-0")
+    run_sync(Memory(store))
+    store.remove(NODES, "node-2")
+    run_sync(Memory(store))
+    assert state(store) == before
