@@ -5,6 +5,7 @@ Nothing here imports a command, kubernetes or yaml: `--help` and a mistyped word
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
@@ -41,6 +42,7 @@ def root() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; every error that a user can meet is printed here."""
+    _replace_closed_streams()
     try:
         result = root.main(args=arguments, prog_name="kubectl ghost", standalone_mode=False)
         sys.stdout.flush()
@@ -57,10 +59,21 @@ def run(arguments: list[str]) -> int:
         # The reader (head, less) has gone: nothing can be told to anyone, and Python must not try again at exit.
         sys.stdout = None
         return ExitCode.ERROR
+    except OSError as error:
+        # Whatever can go wrong with the cluster or with files of ours is a GhostError: this is about the output.
+        sys.stdout = None
+        return _fail(f"error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
     except GhostError as error:
         text = error.message if getattr(error, "bare", False) else f"error: {error.message}"
         return _fail(text + (f"\n{error.hint}" if error.hint else ""))
     return result if isinstance(result, int) else ExitCode.OK
+
+
+def _replace_closed_streams() -> None:
+    """Python has no stream where the caller closed one (`>&-`); what is written there is for nobody."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.StringIO())
 
 
 def _usage(error: click.UsageError) -> int:

@@ -132,8 +132,9 @@ def delete_collection(
     namespace: str | None,
     dry_run: bool,
     grace_seconds: int | None = None,
+    spare: str | None = None,
 ) -> Request:
-    """Delete everything that a label selector matches.
+    """Delete everything that a label selector matches, but for the object named `spare`.
 
     Raises:
         ValueError: the selector is empty, which to the server would mean everything there is.
@@ -143,7 +144,7 @@ def delete_collection(
     return Request(
         "DELETE",
         resource.path(namespace),
-        {"labelSelector": label_selector},
+        _selectors(label_selector, f"metadata.name!={spare}" if spare else None),
         _delete_options(dry_run, grace_seconds),
         accept=_METADATA_LIST,
     )

@@ -143,6 +143,7 @@ class Writer(Reader):
         nodes: Sequence[Json | None] | None = None,
         namespace: str | None = None,
         grace_seconds: int | None = None,
+        spare: str | None = None,
     ) -> None:
         """Delete all that a label selector matches, in one request.
 
@@ -150,6 +151,7 @@ class Writer(Reader):
             listed: what the selector matched when it was last looked at; the guard sees every one of them. The label
                 must be one that nobody but this tool sets, since more may match by the time the server looks.
             nodes: the node that each of `listed` belongs to, in the same order.
+            spare: the name of one that is left.
 
         Raises:
             GuardRefusal: one of them may not be deleted, or the selector is empty and means everything.
@@ -167,6 +169,7 @@ class Writer(Reader):
                 namespace=namespace,
                 dry_run=self._on_server,
                 grace_seconds=grace_seconds,
+                spare=spare,
             )
         )
 

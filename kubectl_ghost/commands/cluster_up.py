@@ -84,5 +84,5 @@ def _text_of(path: str | None) -> str | None:
         return None
     try:
         return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read the audit policy {path}: {error.strerror}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the audit policy {path}: {error}") from error

@@ -48,10 +48,10 @@ def command(
         raise click.UsageError("name the pools to delete, or pass --all (not both)", context)
     check_change_output(output)
     connection = writer(context, dry_run)
-    going, staying = select_pools(connection, names, everything=everything, ignore_missing=ignore_not_found)
+    warnings: list[str] = []
+    going, staying = select_pools(connection, names, warnings, everything=everything, ignore_missing=ignore_not_found)
     if not going:
         click.echo(no_resources(), err=True)
-    warnings: list[str] = []
     changes = print_changes(delete_pools(connection, going, staying, warnings), output, dry_run)
     warn(warnings)
     if wait and dry_run is DryRun.NONE:

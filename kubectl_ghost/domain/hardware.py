@@ -140,7 +140,7 @@ def decode(text: str, node_name: str) -> NodeHardware:
             _number(declaration["index"]),
             None if size is None else _number(size),
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise GhostError(
             f'the hardware annotation of node "{node_name}" cannot be read: {error!r}',
             f"Restore the annotation {HARDWARE_ANNOTATION} of that node, or delete its pool with: "

@@ -85,9 +85,16 @@ def assignments(pods: Iterable[Json], offered: int) -> dict[tuple[str, str], tup
     """
     asking = [(pod, wanted) for pod in pods if (wanted := requested_gpus(pod))]
     asking.sort(key=lambda item: (item[0]["metadata"].get("creationTimestamp", ""), *_name(item[0])))
-    given = {_name(pod): recorded for pod, _ in asking if (recorded := recorded_gpus(pod))}
-    taken = {gpu for gpus in given.values() for gpu in gpus}
-    free = [gpu_name(index) for index in range(offered) if gpu_name(index) not in taken]
+    all_gpus = [gpu_name(index) for index in range(offered)]
+    given: dict[tuple[str, str], tuple[str, ...]] = {}
+    taken: set[str] = set()
+    for pod, wanted in asking:
+        recorded = set(recorded_gpus(pod))
+        # A record that cannot be true (a copied manifest has one) is no record.
+        if len(recorded) == wanted and recorded <= set(all_gpus) - taken:
+            given[_name(pod)] = recorded_gpus(pod)
+            taken |= recorded
+    free = [gpu for gpu in all_gpus if gpu not in taken]
     for pod, wanted in asking:
         if _name(pod) not in given:
             given[_name(pod)], free = tuple(free[:wanted]), free[wanted:]

@@ -14,6 +14,9 @@ _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _RESERVED = (HOSTNAME_LABEL, MANAGED_BY_LABEL, POOL_LABEL)
+_RECONCILED_LABELS = ("beta.kubernetes.io/arch", "beta.kubernetes.io/os")
+_RECONCILED_TAINTS = "node.kubernetes.io/"
+"""What Kubernetes' own node controllers set and take away again, whatever anybody else writes."""
 LONGEST_NAME = 63
 
 
@@ -64,6 +67,8 @@ def parse_labels(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         check_label(key, value)
         if key in _RESERVED:
             raise InputError(f'label "{key}" is this tool\'s own: it cannot be set')
+        if key in _RECONCILED_LABELS:
+            raise InputError(f'label "{key}" is the node controllers\' own: they set it by kubernetes.io/arch and os')
         labels[key] = value
     return tuple(sorted(labels.items()))
 
@@ -96,6 +101,8 @@ def refuse_doubled(taints: Collection[Taint]) -> None:
     for key, effect in keys:
         if keys.count((key, effect)) > 1:
             raise InputError(f'taint "{key}:{effect}" stands twice: a node can carry it once')
+        if key.startswith(_RECONCILED_TAINTS):
+            raise InputError(f"taint \"{key}\" is the node controllers' own: they take it away by the node's condition")
         if key == KWOK_NODE_KEY:
             raise InputError(f'taint "{key}" is kwok\'s own', "Use --taint always or --taint never.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from kubectl_ghost.domain.catalogue import GpuModel, find_model, model
 from kubectl_ghost.domain.errors import InputError
@@ -19,6 +20,9 @@ MOST_GPUS = 128
 """Devices that one ResourceSlice holds (k8s.io/api resource/v1, ResourceSliceMaxDevices): one slice a node."""
 MOST_PODS = 10_000
 _LEAST_MEMORY = 2**20
+_LEAST_CPU = Decimal("0.001")
+_MOST = 2**63
+"""The API server keeps quantities in 64 bits, and whole thousandths of a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,10 @@ def _check(settings: PoolSettings) -> None:
         cpu, memory = parse_quantity(settings.cpu), parse_quantity(settings.memory)
     except ValueError as error:
         raise InputError(f"{error}", "Use forms such as --cpu 192 and --memory 2048Gi.") from error
-    if cpu <= 0:
-        raise InputError(f'invalid --cpu "{settings.cpu}": it must be more than 0')
+    if not _LEAST_CPU <= cpu < _MOST:
+        raise InputError(f'invalid --cpu "{settings.cpu}": it must be at least 1m')
+    if memory >= _MOST:
+        raise InputError(f'invalid --memory "{settings.memory}": it must be less than 8Ei')
     if memory < _LEAST_MEMORY:
         raise InputError(
             f'invalid --memory "{settings.memory}": that is {memory} bytes',

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
-_PATTERN = re.compile(r"([+-]?\d+(?:\.\d+)?)(m|[KMGTPE]i|[kMGTPE]?)")
+_PARTS = {"n": Decimal(10) ** -9, "u": Decimal(10) ** -6, "m": Decimal(10) ** -3}
+_PATTERN = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([eE][+-]?\d{1,3})|([num]|[KMGTPE]i|[kMGTPE]?))")
 
 
 def parse_quantity(text: str) -> Decimal:
@@ -19,10 +20,11 @@ def parse_quantity(text: str) -> Decimal:
     match = _PATTERN.fullmatch(text)
     if not match:
         raise ValueError(f"{text!r} is no Kubernetes quantity")
-    number, suffix = match.groups()
-    if suffix == "m":
-        return Decimal(number) / 1000
-    return Decimal(number) * (_BINARY.get(suffix) or _DECIMAL[suffix])
+    number, exponent, suffix = match.groups()
+    if exponent:
+        return Decimal(number + exponent)
+    factor = _PARTS.get(suffix) or _BINARY.get(suffix) or _DECIMAL[suffix]
+    return Decimal(number) * factor
 
 
 def count(text: str | int | None) -> int:

@@ -114,6 +114,8 @@ def environment(cluster: Cluster) -> dict[str, str]:
         "KWOK_KUBECTL_BINARY": tools.kubectl,
         "KUBECONFIG": str(folder.kubeconfig),
         "KUBECACHEDIR": str(folder.root / "cache"),
+        # kwokctl takes a kubectl on PATH before the one that it is told.
+        "PATH": os.pathsep.join(filter(None, [str(Path(tools.kubectl).parent), os.environ.get("PATH")])),
     }
     if tools.binaries is not None:
         result |= {variable: tools.binaries[name] for variable, name in _BINARY_VARIABLES.items()}
@@ -160,7 +162,8 @@ def run(
 def kubectl(cluster: Cluster, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run kubectl against the cluster; the caller looks at the exit code."""
     return subprocess.run(
-        [cluster.tools.kubectl, "--request-timeout=10s", *arguments],
+        # Named outright: without the file in KUBECONFIG kubectl would go to localhost:8080, whoever listens there.
+        [cluster.tools.kubectl, f"--kubeconfig={cluster.folder.kubeconfig}", "--request-timeout=10s", *arguments],
         env=environment(cluster),
         input=stdin,
         capture_output=True,

@@ -57,7 +57,7 @@ def load(folder: ClusterFolder) -> Record | None:
         return Record(settings=settings, state=State(raw.pop("state")), **raw)
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
         raise GhostError(
             f"the record of cluster {folder.name!r} cannot be read: {folder.record}: {error}",
             f"remove it with: kubectl ghost cluster down --name {folder.name}",

@@ -23,8 +23,10 @@ from kubectl_ghost.operations.fleet import (
     pools_of,
     readable_settings,
     refuse_mixed,
+    refuse_terminating,
     survey,
     unknown_pool,
+    unmarked_warnings,
 )
 from kubectl_ghost.operations.holdings import cut_off, refuse_cut_off
 from kubectl_ghost.operations.pods import delete_pods
@@ -86,16 +88,20 @@ def plan_pool(
         refuse_mixed(reader, found)
     settings = replace(settings, tainted=_tainted(settings.taint, found))
     require_dra(reader, settings)
-    warnings: list[str] = []
+    warnings = unmarked_warnings(found)
     others = readable_settings((other for other in pools.values() if other.name != name), warnings)
-    refuse_clash(others, settings)
+    if pool is None or pool.settings.advertise is not settings.advertise:
+        refuse_clash(others, settings)
     size = _size(pool, count, exactly=exactly)
     check_pool(name, size)
     _refuse_taken_names(found, pool, name, size)
     nodes = _read_nodes(reader, pool) if pool else {}
+    refuse_terminating(nodes.values())
     if not force:
         refuse_cut_off(reader, {node["metadata"]["name"]: node for node in nodes.values()}, settings)
-    if pool and count is not None and count < len(pool.nodes) and not exactly:
+    if pool and size < len(pool.nodes) and not exactly:
+        warnings.append(f'pool "{name}" is being shrunk to {size}; finish that with: kubectl ghost sync')
+    elif pool and count is not None and count < len(pool.nodes) and not exactly:
         warnings.append(
             f'pool "{name}" keeps its {len(pool.nodes)} nodes: add-pool never shrinks a pool; '
             f"use: kubectl ghost scale-pool {name} {count}"
@@ -149,7 +155,8 @@ def _size(pool: Pool | None, count: int | None, *, exactly: bool) -> int:
         return count
     if pool is None:
         return count or DEFAULT_COUNT
-    return max(count or 0, pool.size)
+    # A pool whose deletion was interrupted (size 0) comes back as it was, if it is asked for.
+    return max(count or 0, pool.size or max(pool.nodes) + 1)
 
 
 def _refuse_taken_names(found: Survey, pool: Pool | None, name: str, size: int) -> None:

@@ -1,35 +1,55 @@
 """Taking nodes away: whole pools by collection, a pool's last nodes one by one.
 
 Pods go first. A pod of a deleted node would stay Running for a while, and a node of the same name would get it back.
-The nodes go last, since they are the pool: as long as one is left, the same command finds it again.
+A pool's first node says that the pool is going, and goes last: as long as it is there, the same command or `sync`
+finishes the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
+from kubectl_ghost.cluster.errors import ApiError, Conflict, NotFound
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES, Resource
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
-from kubectl_ghost.domain.hardware import PoolSettings
-from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.hardware import PoolSettings, encode
+from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION, Json
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.device_classes import delete_device_classes, ensure_device_classes
-from kubectl_ghost.operations.fleet import Pool, pool_selector, pools_of, readable_settings, survey, unknown_pool
+from kubectl_ghost.operations.fleet import (
+    Pool,
+    hardware_of,
+    pool_selector,
+    pools_of,
+    readable_settings,
+    survey,
+    unknown_pool,
+    unmarked_warnings,
+)
 from kubectl_ghost.operations.pods import delete_pods, pods_on
 from kubectl_ghost.operations.slices import read_slices
 
+_ATTEMPTS = 8
+
 
 def select_pools(
-    reader: Reader, names: Collection[str], *, everything: bool, ignore_missing: bool
+    reader: Reader, names: Collection[str], warnings: list[str], *, everything: bool, ignore_missing: bool
 ) -> tuple[list[Pool], list[Pool]]:
     """The pools to delete and those that stay, with their nodes' metadata.
+
+    Args:
+        warnings: receives a line for each node that would be left behind.
 
     Raises:
         GhostError: naming the first pool that is not there.
     """
-    pools = pools_of(survey(reader).ours)
+    found = survey(reader)
+    warnings += unmarked_warnings(found)
+    pools = pools_of(found.ours)
     for name in names:
         if name not in pools and not ignore_missing:
             raise unknown_pool(name, pools)
@@ -44,12 +64,34 @@ def delete_pools(writer: Writer, going: list[Pool], staying: list[Pool], warning
         warnings: receives a line for what cannot be read, or the server does not allow.
     """
     nodes = {name: node for pool in going for name, node in pool.by_name.items()}
+    firsts = [_declare_going(writer, pool) for pool in going]
     yield from delete_pods(writer, nodes, pods_on(writer, nodes))
-    yield from _device_classes(writer, staying, warnings)
     for pool in going:
-        yield from _delete_pool(writer, pool)
+        yield from _delete_all_but_first(writer, pool)
+    yield from _device_classes(writer, staying, warnings)
+    yield from _delete_each(writer, firsts)
     # A DaemonSet may have put a pod back on a node before it went.
     yield from delete_pods(writer, nodes, pods_on(writer, nodes))
+
+
+def _declare_going(writer: Writer, pool: Pool) -> Json:
+    """Write on the pool's first node that the pool is to have no nodes, where it can be read; returns that node."""
+    live = pool.first
+    for _ in range(_ATTEMPTS):
+        try:
+            declared = hardware_of(live)
+            if declared.pool_size == 0 or len(pool.nodes) == 1:
+                return live
+            text = encode(replace(declared, pool_size=0))
+            return writer.patch(NODES, live, {"metadata": {"annotations": {HARDWARE_ANNOTATION: text}}})
+        except Conflict:
+            live = writer.get(NODES, live["metadata"]["name"])
+        except GhostError as error:
+            if isinstance(error, ApiError) and not isinstance(error, NotFound):
+                raise
+            # Unreadable, or gone already: the nodes go all the same, only the intent is not on record.
+            return live
+    return live
 
 
 def _device_classes(writer: Writer, staying: list[Pool], warnings: list[str]) -> Iterator[Change]:
@@ -60,17 +102,23 @@ def _device_classes(writer: Writer, staying: list[Pool], warnings: list[str]) ->
         yield from ensure_device_classes(writer, remaining, warnings)
 
 
-def _delete_pool(writer: Writer, pool: Pool) -> Iterator[Change]:
+def _delete_all_but_first(writer: Writer, pool: Pool) -> Iterator[Change]:
     selector = pool_selector(pool.name)
+    first = pool.first["metadata"]["name"]
     matched = writer.list(NODES, label_selector=selector, metadata_only=True).items
     if {node["metadata"]["name"] for node in matched} != set(pool.by_name):
         # The label is on a node that is not of this pool, or missing on one that is: then it may select nothing.
-        yield from _delete_each(writer, pool.nodes.values())
+        yield from _delete_each(writer, [node for name, node in pool.by_name.items() if name != first])
         return
     # Both at the same time, which is faster for the server than one after the other; the guard sees each object first.
+    others = [node for node in matched if node["metadata"]["name"] != first]
     slices = read_slices(writer, selector=selector, metadata_only=True)
-    listed: dict[Resource, list[Json]] = {RESOURCE_SLICES: slices, NODES: matched}
-    for _ in run_ordered(lambda kind: writer.delete_collection(kind, selector, listed[kind]), listed):
+    listed: dict[Resource, list[Json]] = {RESOURCE_SLICES: slices, NODES: others}
+
+    def delete(kind: Resource) -> None:
+        writer.delete_collection(kind, selector, listed[kind], spare=first if kind is NODES else None)
+
+    for _ in run_ordered(delete, listed):
         pass
     for kind in (NODES, RESOURCE_SLICES):
         yield from (Change(kind, Verb.DELETED, item) for item in listed[kind])

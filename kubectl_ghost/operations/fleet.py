@@ -9,7 +9,7 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.domain.guard import is_ours, is_simulated
+from kubectl_ghost.domain.guard import has_our_label, is_ours, is_simulated
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, decode
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.quantity import count
@@ -62,8 +62,19 @@ class Pool:
 
     @property
     def size(self) -> int:
-        """How many nodes it is declared to have; at least as many as its highest index needs."""
-        return max(hardware_of(self.first).pool_size or 0, max(self.nodes) + 1)
+        """How many nodes it is declared to have, 0 while it is being deleted.
+
+        Where the node that carries the number is missing, as many as the highest index needs.
+        """
+        declared = hardware_of(self.first).pool_size
+        return max(self.nodes) + 1 if declared is None else declared
+
+    @property
+    def surplus(self) -> dict[str, Json]:
+        """The nodes beyond its size, highest index first, by name: what a scale-down that was killed has left."""
+        size = self.size
+        beyond = [self.nodes[index] for index in sorted(self.nodes, reverse=True) if index >= size]
+        return {node["metadata"]["name"]: node for node in beyond}
 
     @property
     def by_name(self) -> dict[str, Json]:
@@ -108,11 +119,13 @@ class Survey:
     ours: list[Json]
     others_simulated: list[Json]
     real: list[Json]
+    unmarked: list[Json]
+    """Made by this tool, but somebody took kwok's annotation off: neither ours to write to nor anybody's hardware."""
 
     @property
     def names(self) -> dict[str, Json]:
         """Nodes that are not ours, by name."""
-        return {node["metadata"]["name"]: node for node in [*self.others_simulated, *self.real]}
+        return {node["metadata"]["name"]: node for node in [*self.others_simulated, *self.real, *self.unmarked]}
 
 
 MOST_REAL_NODES = 10
@@ -124,7 +137,38 @@ def survey(reader: Reader) -> Survey:
     nodes = reader.list(NODES, metadata_only=True).items
     ours = [node for node in nodes if is_ours(node)]
     others = [node for node in nodes if is_simulated(node) and not is_ours(node)]
-    return Survey(ours, others, [node for node in nodes if not is_simulated(node)])
+    rest = [node for node in nodes if not is_simulated(node)]
+    unmarked = [node for node in rest if _was_ours(node)]
+    return Survey(ours, others, [node for node in rest if not _was_ours(node)], unmarked)
+
+
+def _was_ours(node: Json) -> bool:
+    return has_our_label(node) and keys.HARDWARE_ANNOTATION in (node["metadata"].get("annotations") or {})
+
+
+def unmarked_warnings(found: Survey) -> list[str]:
+    """A line for each node that has lost kwok's annotation, with the way to give it back."""
+    names = [node["metadata"]["name"] for node in found.unmarked]
+    return [
+        f'node "{name}" has lost the annotation {keys.KWOK_NODE_KEY} and is left alone; '
+        f"give it back with: kubectl annotate node {name} {keys.KWOK_NODE_KEY}={keys.KWOK_NODE_VALUE}"
+        for name in names
+    ]
+
+
+def refuse_terminating(nodes: Iterable[Json]) -> None:
+    """Refuse to work on a node that is being deleted: whatever is written to it goes with it.
+
+    Raises:
+        GhostError: naming the node and what keeps it.
+    """
+    for node in nodes:
+        metadata = node["metadata"]
+        if metadata.get("deletionTimestamp"):
+            keepers = ", ".join(metadata.get("finalizers") or ()) or "none"
+            raise GhostError(
+                f'node "{metadata["name"]}" is being deleted (finalizers: {keepers})', "Run again when it has gone."
+            )
 
 
 def refuse_mixed(reader: Reader, found: Survey) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 
+from kubectl_ghost.cluster.errors import Conflict
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import PODS
 from kubectl_ghost.cluster.workers import run_ordered
@@ -32,7 +34,9 @@ def delete_pods(writer: Writer, nodes: Mapping[str, Json], pods: list[Json]) -> 
     """
 
     def delete(pod: Json) -> Change:
-        writer.delete(PODS, pod, node=nodes[pod["spec"]["nodeName"]], grace_seconds=0)
+        # Another pod of that name (of a StatefulSet, say) has taken its place: the one that was meant has gone.
+        with contextlib.suppress(Conflict):
+            writer.delete(PODS, pod, node=nodes[pod["spec"]["nodeName"]], grace_seconds=0)
         return Change(PODS, Verb.DELETED, pod)
 
     yield from run_ordered(delete, pods)

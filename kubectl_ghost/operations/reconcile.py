@@ -11,7 +11,14 @@ from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import has_our_label, is_ours
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.keys import MANAGED_BY, MANAGED_BY_LABEL, Json
+from kubectl_ghost.domain.keys import (
+    HARDWARE_ANNOTATION,
+    KWOK_NODE_KEY,
+    KWOK_NODE_VALUE,
+    MANAGED_BY,
+    MANAGED_BY_LABEL,
+    Json,
+)
 from kubectl_ghost.manifests.node import node as node_manifest
 from kubectl_ghost.manifests.patches import node_patch, status_patch, updated_slice
 from kubectl_ghost.manifests.resource_slice import resource_slices
@@ -88,6 +95,11 @@ def refuse_foreign(node: Json) -> None:
     """
     if not is_ours(node):
         name = node["metadata"]["name"]
+        if has_our_label(node) and HARDWARE_ANNOTATION in (node["metadata"].get("annotations") or {}):
+            raise GhostError(
+                f'node "{name}" has lost the annotation {KWOK_NODE_KEY}, so nothing is written to it',
+                f"Give it back with: kubectl annotate node {name} {KWOK_NODE_KEY}={KWOK_NODE_VALUE}",
+            )
         raise GhostError(
             f'node "{name}" exists and is not managed by kubectl-ghost',
             "Choose another pool name, or delete that node first.",

@@ -16,8 +16,17 @@ from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, TaintMode
 from kubectl_ghost.domain.holders import assignments, is_finished, recorded_gpus, requested_gpus
 from kubectl_ghost.domain.keys import GPUS_ANNOTATION, Json
 from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.delete_pool import delete_nodes, delete_pools
 from kubectl_ghost.operations.device_classes import ensure_device_classes
-from kubectl_ghost.operations.fleet import OURS, Pool, hardware_of, pools_of, survey
+from kubectl_ghost.operations.fleet import (
+    OURS,
+    Pool,
+    hardware_of,
+    pools_of,
+    refuse_terminating,
+    survey,
+    unmarked_warnings,
+)
 from kubectl_ghost.operations.holdings import refuse_cut_off
 from kubectl_ghost.operations.reconcile import bring_node, update_node
 from kubectl_ghost.operations.slices import slices_by_node
@@ -26,6 +35,9 @@ from kubectl_ghost.operations.slices import slices_by_node
 def sync(writer: Writer, warnings: list[str]) -> Iterator[Change]:
     """Reconcile every pool in turn: the settings and the size on a pool's first node hold for all of it.
 
+    What a kill has left half done is finished: nodes that are missing are made, those beyond the size go, and so does
+    a pool that was being deleted.
+
     Args:
         warnings: receives a line for what the server does not allow.
 
@@ -33,11 +45,16 @@ def sync(writer: Writer, warnings: list[str]) -> Iterator[Change]:
         GhostError: before anything is written, if finishing a pool's change would take GPUs from pods; after all the
             others have been reconciled, if a declaration cannot be read.
     """
-    real = bool(survey(writer).real)
+    found = survey(writer)
+    warnings += unmarked_warnings(found)
+    real = bool(found.real)
     # Slices before nodes: one that is published in between then has its node in the list and is no stray.
     slices = slices_by_node(writer, OURS)
     everything = pools_of(writer.list(NODES, label_selector=OURS).items)
-    pools, problems = _readable(everything)
+    readable, problems = _readable(everything)
+    going = [pool for pool in readable.values() if pool.size == 0]
+    pools = {name: pool for name, pool in readable.items() if pool.size}
+    refuse_terminating(node for pool in pools.values() for node in pool.nodes.values())
     settings = {name: _settings(pool.settings, real=real) for name, pool in pools.items()}
     for name, pool in pools.items():
         refuse_cut_off(writer, pool.by_name, settings[name])
@@ -46,6 +63,8 @@ def sync(writer: Writer, warnings: list[str]) -> Iterator[Change]:
         yield from _sync_pool(writer, pool, slices, real=real)
     yield from _delete_strays(writer, everything, slices)
     yield from _record_assignments(writer, pools, settings)
+    if going:
+        yield from delete_pools(writer, going, [pool for pool in everything.values() if pool not in going], warnings)
     if problems:
         raise problems[0]
 
@@ -91,9 +110,11 @@ def _sync_pool(writer: Writer, pool: Pool, slices: Mapping[str, list[Json]], *, 
         # Whoever writes to the pool at this moment may have given it other settings than were listed: hence reread.
         return bring_node(writer, pool.nodes.get(index), declare, slices.get(f"{pool.name}-{index}", []), reread)
 
-    missing = set(range(pool.size)) - {first, *others}
-    for changes in run_ordered(repair, sorted({*others, *missing})):
+    wanted = {index for index in {*others, *range(pool.size)} if index < pool.size} - {first}
+    for changes in run_ordered(repair, sorted(wanted)):
         yield from changes
+    if pool.surplus and Pool(pool.name, {first: writer.get(NODES, name)}).size == pool.size:
+        yield from delete_nodes(writer, pool.surplus)
 
 
 def _delete_strays(writer: Writer, pools: Mapping[str, Pool], slices: Mapping[str, list[Json]]) -> Iterator[Change]:

@@ -153,3 +153,12 @@ def test_version(capfd):
     code, out, _ = run(capfd, "version", "--client")
     assert code == 0
     assert out.startswith("Client Version: v")
+
+
+@pytest.mark.parametrize("arguments", ["--help", "options", "version --client"])
+def test_a_closed_or_full_output_is_no_traceback(arguments):
+    command = f"{sys.executable} -m kubectl_ghost {arguments}"
+    closed = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    full = subprocess.run(["sh", "-c", f"{command} >/dev/full"], capture_output=True, text=True, check=False)
+    assert (full.returncode, full.stderr) == (1, "error: No space left on device\n")

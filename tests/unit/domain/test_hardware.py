@@ -71,6 +71,7 @@ def damaged(**pool):
         '{"format":1}',
         '{"format":1,"index":"a","pool":{}}',
         json.dumps({**GOOD, "index": -7}),
+        "[" * 100_000,
         json.dumps({**GOOD, "nodes": "many"}),
         json.dumps(GOOD).replace('"gpus": 4', '"gpus": 1e999'),
         damaged(cpu=192),

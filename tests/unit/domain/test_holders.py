@@ -140,3 +140,13 @@ def test_init_containers_count_as_the_scheduler_counts():
     assert requested_gpus(pod("a", gpus=2, initContainers=[limits])) == 3
     assert requested_gpus(pod("a", gpus=2, initContainers=[sidecar])) == 3
     assert requested_gpus(pod("a", gpus=1, initContainers=[sidecar, limits])) == 4
+
+
+def test_a_record_that_cannot_be_true_is_none():
+    for nonsense in ("gpu-7", "gpu-0,gpu-0", "gpu-0,foo", "gpu-0", "gpu-0,gpu-1,gpu-2"):
+        assert assignments([pod("a", gpus=2, recorded=nonsense)], 3) == {("default", "a"): ("gpu-0", "gpu-1")}
+
+
+def test_of_two_pods_with_the_same_record_the_older_has_it():
+    older, copy = pod("a", gpus=1, recorded="gpu-1"), pod("b", gpus=1, recorded="gpu-1", created="2026-01-02T00:00:00Z")
+    assert assignments([copy, older], 2) == {("default", "a"): ("gpu-1",), ("default", "b"): ("gpu-0",)}

@@ -24,6 +24,7 @@ def test_labels_may_be_repeated_or_joined():
         "kubectl-ghost.dev/pool=x",
         "app.kubernetes.io/managed-by=x",
         "kubernetes.io/hostname=x",
+        "beta.kubernetes.io/arch=x",
     ],
 )
 def test_bad_labels(text):
@@ -37,7 +38,15 @@ def test_taints():
 
 @pytest.mark.parametrize(
     "text",
-    ["k", "k=v", "k=v:Never", ":NoSchedule", "k=1:NoSchedule,k=2:NoSchedule", "kwok.x-k8s.io/node=fake:NoSchedule"],
+    [
+        "k",
+        "k=v",
+        "k=v:Never",
+        ":NoSchedule",
+        "k=1:NoSchedule,k=2:NoSchedule",
+        "kwok.x-k8s.io/node=fake:NoSchedule",
+        "node.kubernetes.io/not-ready:NoSchedule",
+    ],
 )
 def test_bad_taints(text):
     with pytest.raises(InputError):

@@ -58,6 +58,8 @@ def test_a_new_model_leaves_what_was_chosen():
         (PoolRequest(gpus=129), "from 1 to 128"),
         (PoolRequest(pods=0), "--pods 0"),
         (PoolRequest(cpu="-1"), "--cpu"),
+        (PoolRequest(cpu="0.0001"), "at least 1m"),
+        (PoolRequest(memory="99999Ei"), "less than 8Ei"),
         (PoolRequest(cpu="many"), "'many' is no Kubernetes quantity"),
         (PoolRequest(memory="80"), "80 bytes"),
         (PoolRequest(memory="-5Gi"), "--memory"),

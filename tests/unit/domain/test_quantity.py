@@ -9,7 +9,18 @@ from kubectl_ghost.domain.quantity import count, mebibytes, parse_quantity
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("1", 1), ("2Gi", 2**31), ("500m", Decimal("0.5")), ("1k", 1000), ("-1", -1), ("1.5Gi", 3 * 2**29)],
+    [
+        ("1", 1),
+        ("2Gi", 2**31),
+        ("500m", Decimal("0.5")),
+        ("1k", 1000),
+        ("-1", -1),
+        ("1.5Gi", 3 * 2**29),
+        ("1e3", 1000),
+        ("100u", Decimal("0.0001")),
+        ("2E", 2 * 10**18),
+        (".5", Decimal("0.5")),
+    ],
 )
 def test_parse(text, number):
     assert parse_quantity(text) == number

@@ -33,7 +33,7 @@ def scale_pool(writer, name, size):
 def delete_pool(writer, *names):
     """Run delete-pool to its end, of all pools without a name; returns the warnings."""
     warnings = []
-    going, staying = select_pools(writer, names, everything=not names, ignore_missing=False)
+    going, staying = select_pools(writer, names, warnings, everything=not names, ignore_missing=False)
     for _ in delete_pools(writer, going, staying, warnings):
         pass
     return warnings

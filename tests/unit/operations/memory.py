@@ -257,7 +257,7 @@ class Memory(Writer):
             self.store.remove(resource, name, namespace)
             return {}
         for item in self.store.all(resource):
-            if _matches(item, query["labelSelector"], None):
+            if _matches(item, query["labelSelector"], query.get("fieldSelector")):
                 self.store.remove(resource, item["metadata"]["name"], item["metadata"].get("namespace"))
         return {}
 

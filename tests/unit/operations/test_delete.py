@@ -49,7 +49,12 @@ def test_a_pool_in_order_goes_by_two_requests():
     writer = Memory(store)
     delete_pool(writer, "node")
     assert sorted(str(sent) for sent in writer.writes if not sent.name) == ["delete nodes/", "delete resourceslices/"]
-    assert not [sent for sent in writer.writes if sent.name.startswith("node-")]
+    # Its first node alone is told that the pool goes, and goes last.
+    assert [str(sent) for sent in writer.writes if sent.name.startswith("node-")] == [
+        "patch nodes/node-0",
+        "delete nodes/node-0",
+    ]
+    assert writer.writes[-1].name == "node-0"
     assert {sent.query["labelSelector"] for sent in writer.writes if not sent.name} == {
         f"{OURS},{keys.POOL_LABEL}=node"
     }
@@ -108,7 +113,7 @@ def test_pods_go_before_the_hardware_that_they_stand_on():
     store.put(PODS, fleet.pod("pending"))
     writer = Memory(store)
     delete_pool(writer, "node")
-    assert sorted(sent.name for sent in writer.writes[:2]) == ["one", "two"]
+    assert sorted(sent.name for sent in writer.writes[1:3]) == ["one", "two"]
     assert store.names(PODS) == ["pending"]
 
 
@@ -186,20 +191,18 @@ def test_a_slice_of_others_on_a_node_that_goes_is_left_alone():
 def test_names_that_are_not_there_are_refused_or_ignored_as_asked():
     reader = Memory(fleet.cluster(1))
     with pytest.raises(GhostError, match='pool "b" not found') as refusal:
-        select_pools(reader, ["node", "b"], everything=False, ignore_missing=False)
+        select_pools(reader, ["node", "b"], [], everything=False, ignore_missing=False)
     assert refusal.value.hint == "Pools in this cluster: node."
-    going, staying = select_pools(reader, ["b"], everything=False, ignore_missing=True)
+    going, staying = select_pools(reader, ["b"], [], everything=False, ignore_missing=True)
     assert (going, [pool.name for pool in staying]) == ([], ["node"])
 
 
 def test_what_has_happened_is_told_with_every_object_by_name():
     store = fleet.cluster(1)
     writer = Memory(store)
-    going, staying = select_pools(writer, ["node"], everything=False, ignore_missing=False)
+    going, staying = select_pools(writer, ["node"], [], everything=False, ignore_missing=False)
     told = [
         (change.verb.value, change.resource, change.name) for change in fleet.delete_pools(writer, going, staying, [])
     ]
-    assert told[-2:] == [
-        ("deleted", NODES, "node-0"),
-        ("deleted", RESOURCE_SLICES, "00000-gpu.nvidia.com-node-0-lnzgc"),
-    ]
+    assert told[0] == ("deleted", RESOURCE_SLICES, "00000-gpu.nvidia.com-node-0-lnzgc")
+    assert told[-1] == ("deleted", NODES, "node-0")

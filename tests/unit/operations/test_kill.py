@@ -148,8 +148,39 @@ def test_deleting_by_name_again_finishes_or_finds_nothing(prepare):
         assert state(store) == wanted, when
 
 
-def test_sync_takes_away_the_slices_that_a_killed_deletion_left():
+def test_sync_finishes_a_deletion_that_has_been_declared():
+    untouched = with_pods()
+    run_sync(Memory(untouched))
     for store, when in interrupted(with_pods, delete_pool):
-        if not store.all(NODES):
-            run_sync(Memory(store))
-            assert fleet.ours(store) == [], when
+        begun = not store.all(NODES) or '"nodes":0' in str(store.all(NODES)[0]["metadata"]["annotations"])
+        run_sync(Memory(store))
+        assert begun == (fleet.ours(store) == []), when
+        if not begun:
+            assert _hardware(state(store)) == _hardware(state(untouched)), when
+
+
+def test_sync_finishes_a_scale_down_that_has_been_declared():
+    prepare, run = SHRINKING["scaling down"]
+    wanted = outcome(prepare, run)
+    for store, when in interrupted(prepare, run):
+        begun = '"nodes":1' in str(store.all(NODES)[0]["metadata"]["annotations"])
+        run_sync(Memory(store))
+        assert (_hardware(state(store)) == _hardware(wanted)) == begun, when
+
+
+def test_add_pool_does_not_make_a_scale_down_undone():
+    prepare, run = SHRINKING["scaling down"]
+    for store, _ in interrupted(prepare, run):
+        size = len(store.all(NODES))
+        if '"nodes":1' in str(store.all(NODES)[0]["metadata"]["annotations"]):
+            warnings = add_pool(Memory(store))
+            assert '"nodes":1' in str(store.all(NODES)[0]["metadata"]["annotations"])
+            assert size == 1 or "is being shrunk to 1" in str(warnings)
+
+
+def test_a_pool_whose_deletion_was_begun_comes_back_when_it_is_asked_for():
+    before = with_pods()
+    for store, _ in interrupted(with_pods, delete_pool):
+        if store.all(NODES):
+            add_pool(Memory(store), "node", len(before.all(NODES)))
+            assert _hardware(state(store)) == _hardware(state(before))

@@ -228,3 +228,25 @@ def test_the_size_of_a_pool_survives_its_first_node():
     store.remove(NODES, "node-2")
     run_sync(Memory(store))
     assert state(store) == before
+
+
+def test_a_node_that_lost_kwoks_mark_is_left_alone_and_named():
+    store = fleet.cluster(3)
+    store.edit(NODES, "node-1", lambda item: item["metadata"]["annotations"].pop("kwok.x-k8s.io/node"))
+    before = store.one(NODES, "node-0")["metadata"]["resourceVersion"]
+    with pytest.raises(GhostError, match="has lost the annotation"):
+        run_sync(Memory(store))
+    # It is nobody's real hardware: the others do not get kwok's taint for it.
+    assert store.one(NODES, "node-0")["metadata"]["resourceVersion"] == before
+    assert "has lost the annotation" in str(add_pool(Memory(store), "other", 1))
+    assert "has lost the annotation" in str(fleet.delete_pool(Memory(store), "other"))
+
+
+def test_a_node_that_is_being_deleted_is_not_written_to():
+    store = fleet.cluster(2)
+    store.edit(NODES, "node-1", lambda item: item["metadata"].update(deletionTimestamp="now", finalizers=["a/b"]))
+    writer = Memory(store)
+    for run in (run_sync, add_pool):
+        with pytest.raises(GhostError, match=r'node "node-1" is being deleted \(finalizers: a/b\)'):
+            run(writer)
+    assert writer.writes == []
