@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
@@ -28,7 +29,7 @@ class ProgressLine:
     def __call__(self, done: int, total: int) -> None:
         """Redraw if it is time to."""
         now = time.monotonic()
-        if now < self._next or not self._stream.isatty():
+        if now < self._next or not self._stream.isatty() or os.environ.get("TERM") == "dumb":
             return
         self._next = now + _INTERVAL_SECONDS
         self._drawn = True

@@ -125,7 +125,14 @@ def _check(settings: PoolSettings) -> None:
             f'invalid --memory "{settings.memory}": that is {memory} bytes',
             f"Did you mean {settings.memory.lstrip('-')}Gi?" if settings.memory.lstrip("-").isdigit() else None,
         )
+    if settings.racks and len(settings.racks) < len(settings.zones):
+        raise InputError(
+            f"{len(settings.racks)} rack(s) cannot stand in {len(settings.zones)} zones: a rack stands in one",
+            "Name at least as many racks as zones.",
+        )
     for flag, words in (("--zones", settings.zones), ("--racks", settings.racks)):
+        if len(set(words)) < len(words):
+            raise InputError(f"{flag} names one twice: {','.join(words)}")
         for word in words:
             check_label_value(word, flag)
 

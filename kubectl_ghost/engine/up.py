@@ -82,7 +82,7 @@ def _refuse_other_settings(existing: Settings, request: Request) -> None:
     for name, wanted in asked_settings(request).items():
         if wanted != getattr(existing, name):
             raise GhostError(
-                f'cluster "{request.name}" exists and its {name.replace("_", " ")} is another',
+                f'cluster "{request.name}" exists with another setting of {name.replace("_", " ")}',
                 f"delete it first: kubectl ghost cluster down --name {request.name}",
             )
 

@@ -44,11 +44,14 @@ def node_labels(hardware: NodeHardware) -> dict[str, str]:
     settings, index = hardware.settings, hardware.index
     own = {keys.HOSTNAME_LABEL: hardware.node_name}
     rack = None
-    if settings.zones:
-        own[keys.ZONE_LABEL] = settings.zones[index % len(settings.zones)]
+    place = index
     if settings.racks:
-        rack = settings.racks[index % len(settings.racks)]
+        # A rack stands in one zone: zones are dealt out to racks, and racks to nodes.
+        place = index % len(settings.racks)
+        rack = settings.racks[place]
         own[keys.RACK_LABEL] = rack
+    if settings.zones:
+        own[keys.ZONE_LABEL] = settings.zones[place % len(settings.zones)]
     return {
         **gfd_labels(settings.model, settings.gpus),
         **clique_label(settings, rack),

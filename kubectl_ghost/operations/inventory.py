@@ -38,7 +38,9 @@ class Inventory:
     """A line for each node whose declaration cannot be read; it is left out of everything else."""
 
     def held_on(self, node_name: str) -> int:
-        """How many GPUs of a node are held."""
+        """How many GPUs of a node are held; none of a node that is not in this look any more."""
+        if node_name not in self.hardware:
+            return 0
         gpus = self.hardware[node_name].settings.gpus
         return sum((node_name, gpu_name(index)) in self.holders for index in range(gpus))
 

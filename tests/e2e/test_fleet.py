@@ -187,7 +187,9 @@ def test_one_damaged_declaration_stands_in_nobodys_way(empty):
     assert 'the hardware annotation of node "node-0" cannot be read' in done.stderr
     assert "other" in done.stdout
     empty.ghost("add-pool", "other", "--count", "2")
-    assert empty.ghost("sync", check=False).returncode == 1
+    done = empty.ghost("sync", check=False)
+    assert done.returncode == 1
+    assert "node/other-1 unchanged" in done.stdout
     empty.ghost("delete-pool", "node")
     assert [node["metadata"]["name"] for node in objects(empty, "nodes")] == ["other-0", "other-1"]
 
@@ -271,6 +273,9 @@ def test_watching_shows_what_changes(empty):
         assert "node-0" in watching.stdout.readline()
         empty.kubectl("cordon", "node-0")
         assert "Ready,SchedulingDisabled" in watching.stdout.readline()
+        empty.kubectl("delete", "node", "node-0")
+        assert "node-0" in watching.stdout.readline()
+        assert watching.poll() is None
     finally:
         watching.terminate()
         watching.wait()

@@ -104,13 +104,28 @@ def test_kill_9_while_reconfiguring(empty, lines):
 @pytest.mark.parametrize("lines", [1, 10])
 def test_kill_9_while_deleting(empty, lines):
     empty.ghost("add-pool", "--count", str(NODES))
-    end_after(start(empty, "scale-pool", "node", "1"), 2 * NODES + lines, signal.SIGKILL)
+    end_after(start(empty, "scale-pool", "node", "1"), 4 + lines, signal.SIGKILL)
     empty.ghost("scale-pool", "node", "1")
     nodes, slices = shape(empty)
     assert list(nodes) == list(slices) == ["node-0"]
     empty.ghost("add-pool", "--count", str(NODES))
     end_after(start(empty, "delete-pool", "node"), lines, signal.SIGKILL)
     empty.ghost("delete-pool", "node", "--ignore-not-found")
+    assert objects(empty, "nodes,resourceslices,deviceclasses") == []
+
+
+def test_sync_finishes_a_scale_down_and_a_deletion(empty):
+    empty.ghost("add-pool", "--count", str(NODES))
+    end_after(start(empty, "scale-pool", "node", "2"), 4 + 6, signal.SIGKILL)
+    empty.ghost("sync")
+    nodes, slices = shape(empty)
+    assert list(nodes) == list(slices) == ["node-0", "node-1"]
+    empty.ghost("scale-pool", "node", "150")
+    process = start(empty, "delete-pool", "node")
+    eventually(lambda: '"nodes":0' in str(objects(empty, "nodes")))
+    process.kill()
+    process.communicate()
+    empty.ghost("sync")
     assert objects(empty, "nodes,resourceslices,deviceclasses") == []
 
 

@@ -66,6 +66,8 @@ def test_a_new_model_leaves_what_was_chosen():
         (PoolRequest(model="voodoo"), "unknown GPU model"),
         (PoolRequest(zones=("a b",)), "--zones"),
         (PoolRequest(racks=("-",)), "--racks"),
+        (PoolRequest(zones=("a", "a")), "names one twice"),
+        (PoolRequest(zones=("a", "b"), racks=("r",)), "1 rack(s) cannot stand in 2 zones"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(request_, words):

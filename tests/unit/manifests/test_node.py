@@ -88,6 +88,13 @@ def test_zones_are_dealt_out_in_turn():
     assert zones == ["a", "b", "a"]
 
 
+def test_a_rack_stands_in_one_zone():
+    spread = settings(zones=("a", "b"), racks=("r1", "r2", "r3"))
+    labels = [node(NodeHardware(spread, index))["metadata"]["labels"] for index in range(9)]
+    places = {(label["kubectl-ghost.dev/rack"], label["topology.kubernetes.io/zone"]) for label in labels}
+    assert places == {("r1", "a"), ("r2", "b"), ("r3", "a")}
+
+
 def test_taints():
     own = (Taint("k", "NoExecute", "v"), Taint("bare", "NoSchedule"))
     assert node(NodeHardware(settings(tainted=True, taints=own), 0))["spec"]["taints"] == [
