@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain import keys
+from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, TaintMode
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.pools import DEFAULT_COUNT, PoolRequest, check_pool, configure
@@ -32,6 +34,10 @@ from kubectl_ghost.operations.holdings import cut_off, refuse_cut_off
 from kubectl_ghost.operations.pods import delete_pods
 from kubectl_ghost.operations.reconcile import bring_node, refuse_foreign
 from kubectl_ghost.operations.slices import slices_by_node
+
+_LOOK_SECONDS = 0.3
+_QUIET_LOOKS = 4
+_MOST_LOOKS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +144,25 @@ def apply_pool(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
     yield from write(next(indices))
     for changes in run_ordered(write, indices):
         yield from changes
-    yield from _evict(writer, plan)
+    if plan.force and plan.existing and writer.dry_run is DryRun.NONE:
+        yield from _evict_until_quiet(writer, plan)
 
 
 def _evict(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
     if plan.force and plan.existing:
         yield from delete_pods(writer, plan.nodes, cut_off(writer, plan.nodes, plan.settings))
+
+
+def _evict_until_quiet(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
+    """Evict until nobody has come back for a moment: the scheduler may still be placing a pod by the old slices."""
+    quiet = 0
+    for _ in range(_MOST_LOOKS):
+        changes = list(_evict(writer, plan))
+        yield from changes
+        quiet = 0 if changes else quiet + 1
+        if quiet == _QUIET_LOOKS:
+            return
+        time.sleep(_LOOK_SECONDS)
 
 
 def _tainted(mode: TaintMode, found: Survey) -> bool:

@@ -108,7 +108,7 @@ def test_requests_are_in_the_audit_log(cluster: E2ECluster) -> None:
 def test_other_settings_are_refused(cluster: E2ECluster) -> None:
     refused = cluster.user("cluster", "up", "--name", cluster.name, "--feature-gates", "AllAlpha=true", check=False)
     assert refused.returncode == 1
-    assert "feature gates is another" in refused.stderr
+    assert "another setting of feature gates" in refused.stderr
     assert f"cluster down --name {cluster.name}" in refused.stderr
 
 

@@ -64,7 +64,7 @@ def test_a_record_that_cannot_be_read_says_how_to_get_rid_of_it(folders: Folders
 )
 def test_other_settings_are_refused(folders: Folders, request_: Request, differing: str) -> None:
     record.save(folders.cluster("a"), RECORD)
-    with pytest.raises(GhostError, match=f"its {differing} is another"):
+    with pytest.raises(GhostError, match=f"with another setting of {differing}"):
         up(request_, folders, lambda line: None)
 
 

@@ -31,3 +31,9 @@ def in_order(monkeypatch):
 def _work_by(function, monkeypatch):
     for name in ("add_pool", "delete_pool", "pods", "sync"):
         monkeypatch.setattr(importlib.import_module(f"kubectl_ghost.operations.{name}"), "run_ordered", function)
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch):
+    """Nothing here is slower than memory."""
+    monkeypatch.setattr("kubectl_ghost.operations.add_pool._LOOK_SECONDS", 0)

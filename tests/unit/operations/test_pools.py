@@ -1,9 +1,9 @@
 """What pools there are: read off the nodes' names, and the lowest number speaks."""
 
-from kubectl_ghost.cluster.resources import NODES
+from kubectl_ghost.cluster.resources import NODES, PODS
 from kubectl_ghost.operations.fleet import pools_of
 from tests.unit.operations import fleet
-from tests.unit.operations.fleet import run_sync
+from tests.unit.operations.fleet import add_pool, holding, run_sync
 from tests.unit.operations.memory import Memory
 
 
@@ -48,3 +48,17 @@ def test_pools_are_sorted_by_name():
     for name in ("c", "a"):
         fleet.add_pool(Memory(store), name, 1)
     assert list(pools_of(store.all(NODES))) == ["a", "b", "c"]
+
+
+def test_a_pod_that_comes_back_by_the_old_slices_is_evicted_until_none_does():
+    store = fleet.cluster(1)
+    writer = Memory(store)
+    names = iter(["one", "two", "three"])
+
+    def comes_back(_, sent):
+        if sent.verb == "list" and sent.resource is PODS and (name := next(names, None)):
+            holding(store, name, "node-0", "gpu-7")
+
+    writer.before_any = comes_back
+    add_pool(writer, gpus=4, force=True)
+    assert store.names(PODS) == []
