@@ -105,13 +105,8 @@ def plan_pool(
     refuse_terminating(nodes.values())
     if not force:
         refuse_cut_off(reader, {node["metadata"]["name"]: node for node in nodes.values()}, settings)
-    if pool and size < len(pool.nodes) and not exactly:
-        warnings.append(f'pool "{name}" is being shrunk to {size}; finish that with: kubectl ghost sync')
-    elif pool and count is not None and count < len(pool.nodes) and not exactly:
-        warnings.append(
-            f'pool "{name}" keeps its {len(pool.nodes)} nodes: add-pool never shrinks a pool; '
-            f"use: kubectl ghost scale-pool {name} {count}"
-        )
+    if pool and not exactly:
+        warnings += _size_warnings(pool, count, size)
     return PoolPlan(
         settings=settings,
         size=size,
@@ -163,6 +158,18 @@ def _evict_until_quiet(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
         if quiet == _QUIET_LOOKS:
             return
         time.sleep(_LOOK_SECONDS)
+
+
+def _size_warnings(pool: Pool, count: int | None, size: int) -> list[str]:
+    present = len(pool.nodes)
+    if size < present:
+        return [f'pool "{pool.name}" is being shrunk to {size}; finish that with: kubectl ghost sync']
+    if count is not None and count < present:
+        return [
+            f'pool "{pool.name}" keeps its {present} nodes: add-pool never shrinks a pool; '
+            f"use: kubectl ghost scale-pool {pool.name} {count}"
+        ]
+    return []
 
 
 def _tainted(mode: TaintMode, found: Survey) -> bool:
