@@ -58,24 +58,29 @@ def run_ordered(function: Callable[[T], R], items: Iterable[T], *, workers: int 
             queue.put(pending[-1])
 
     threads: list[threading.Thread] = []
+    errors: list[Exception] = []
     try:
         take(workers * _AHEAD)
         for number in range(min(workers, len(pending))):
             thread = threading.Thread(target=_work, args=(function, queue, stop), name=f"ghost-{number}", daemon=True)
             thread.start()
             threads.append(thread)
-        errors: list[Exception] = []
         while pending:
             result = _outcome(pending.popleft(), errors)
             if not stop.is_set():
                 take(1)
             if result is not None:
                 yield result[0]
-        if errors:
-            raise _combined(errors)
-    finally:
+    except BaseException:
         stop.set()
-        _end(threads, queue)
+        # Ctrl-C while waiting here is the second as a rule: the first is why nothing more begins, and goes on to the
+        # caller. A request may wait for its server for ever, and its thread cannot be ended: it ends with the process.
+        with contextlib.suppress(KeyboardInterrupt):
+            _end(threads, queue)
+        raise
+    _end(threads, queue)
+    if errors:
+        raise _combined(errors)
 
 
 def _work(function: Callable[[T], R], queue: SimpleQueue[_Task[T, R] | None], stop: threading.Event) -> None:
@@ -100,16 +105,11 @@ def _outcome(task: _Task[T, R], errors: list[Exception]) -> tuple[R] | None:
 
 
 def _end(threads: list[threading.Thread], queue: SimpleQueue[_Task[T, R] | None]) -> None:
-    """Wait for what is under way, unless Ctrl-C comes while waiting.
-
-    That one is the second as a rule: the first is why nothing more begins, and goes on to the caller. A request may
-    wait for its server for ever, and its thread cannot be ended; it is left behind and ends with the process.
-    """
+    """Let every thread finish what it is at, and wait for it."""
     for _ in threads:
         queue.put(None)
-    with contextlib.suppress(KeyboardInterrupt):
-        for thread in threads:
-            thread.join()
+    for thread in threads:
+        thread.join()
 
 
 def _combined(errors: list[Exception]) -> Exception:

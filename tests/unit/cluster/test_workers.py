@@ -107,3 +107,15 @@ except KeyboardInterrupt:
 def test_a_second_interrupt_leaves_behind_what_never_ends():
     done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, check=False, timeout=20)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
+def test_ctrl_c_at_the_very_end_is_not_lost(monkeypatch):
+    real = threading.Thread.join
+
+    def interrupted(self, timeout=None):
+        real(self, timeout)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(run_ordered(lambda number: number, range(3)))
