@@ -11,7 +11,6 @@ from kubectl_ghost.domain.hardware import Advertise, PoolSettings, Taint, TaintM
 from kubectl_ghost.domain.naming import check_label_value, check_pool_name
 from kubectl_ghost.domain.quantity import mebibytes, parse_quantity
 
-DEFAULT_POOL = "node"
 DEFAULT_MODEL = "h100"
 DEFAULT_COUNT = 4
 DEFAULT_PODS = 110
