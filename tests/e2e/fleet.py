@@ -11,6 +11,8 @@ from tests.e2e.support import E2ECluster, eventually
 
 Json = dict[str, Any]
 _KINDS = "nodes,resourceslices,deviceclasses"
+_LAST_LABEL = "beta.kubernetes.io/os"
+_LAST_ANNOTATION = "node.alpha.kubernetes.io/ttl"
 
 
 def objects(cluster: E2ECluster, kind: str, *flags: str) -> list[Json]:
@@ -35,6 +37,10 @@ def settled(cluster: E2ECluster) -> None:
             conditions = {item["type"]: item["status"] for item in node["status"].get("conditions", [])}
             keys = {taint["key"] for taint in node["spec"].get("taints", [])}
             if conditions.get("Ready") != "True" or any(key.startswith("node.kubernetes.io/") for key in keys):
+                return False
+            # The last two writes of the node controllers: seen in the audit log, in either order.
+            metadata = node["metadata"]
+            if _LAST_LABEL not in metadata["labels"] or _LAST_ANNOTATION not in metadata["annotations"]:
                 return False
         before = versions(cluster)
         return before == versions(cluster)
