@@ -78,6 +78,28 @@ class TooManyRequests(ApiError):
     """The server still asks for patience after the retries of the transport."""
 
 
+class Blocked(ApiError):
+    """An eviction that a PodDisruptionBudget does not allow now. The answer is a 429, but the server is not busy.
+
+    Attributes:
+        budget: the budget's name, or the server's whole sentence where the name cannot be read off it.
+        cause: the server's sentence about the budget.
+    """
+
+    @property
+    def cause(self) -> str:
+        """What the server says of the budget, without its final full stop."""
+        causes = self.details.get("causes") or ()
+        said = [str(cause.get("message", "")) for cause in causes if cause.get("reason") == "DisruptionBudget"]
+        return "; ".join(filter(None, said)).removesuffix(".") or self.message
+
+    @property
+    def budget(self) -> str:
+        """The word after "The disruption budget", with which the server begins its sentence."""
+        start, _, rest = self.cause.partition("disruption budget ")
+        return rest.split()[0] if start == "The " and rest.split() else self.cause
+
+
 class ServerError(ApiError):
     """A status of 500 or more."""
 

@@ -64,6 +64,8 @@ def from_status(answer: Json, method: str, path: str) -> errors.ApiError:
         kind = errors.ApiError
         if code >= 500:
             kind = errors.ServerError
+    if kind is errors.TooManyRequests and _is_budget(details):
+        kind = errors.Blocked
     text = str(answer.get("message") or "unknown")
     hint = None
     if kind is errors.Forbidden:
@@ -81,6 +83,10 @@ def from_status(answer: Json, method: str, path: str) -> errors.ApiError:
         path=path,
         details=details,
     )
+
+
+def _is_budget(details: Json) -> bool:
+    return any(cause.get("reason") == "DisruptionBudget" for cause in details.get("causes") or ())
 
 
 def _sentence(kind: type[errors.ApiError], reason: str, text: str, details: Json) -> str:

@@ -125,6 +125,15 @@ def delete(resource: Resource, live: Json, *, dry_run: bool, grace_seconds: int 
     return Request("DELETE", _path_of(resource, live), body=options, accept=_METADATA)
 
 
+def evict(resource: Resource, live: Json, *, dry_run: bool, grace_seconds: int | None = None) -> Request:
+    """Evict the very pod that was read: a delete that PodDisruptionBudgets have a say in."""
+    options = _delete_options(dry_run, grace_seconds)
+    options["preconditions"] = {"uid": live["metadata"]["uid"]}
+    metadata = {key: live["metadata"][key] for key in ("name", "namespace")}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
+    return Request("POST", _path_of(resource, live, "eviction"), _write_query(dry_run), body)
+
+
 def delete_collection(
     resource: Resource,
     label_selector: str,

@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from kubectl_ghost.cluster import codec, http_request, proxy
 from kubectl_ghost.cluster.connection import Connection
 from kubectl_ghost.cluster.credentials import Credentials
-from kubectl_ghost.cluster.errors import ApiError, Unreachable
+from kubectl_ghost.cluster.errors import ApiError, Blocked, Unreachable
 from kubectl_ghost.cluster.http_answer import HttpAnswer, ProtocolError
 from kubectl_ghost.cluster.kubeconfig import Target
 from kubectl_ghost.cluster.pool import Pool
@@ -75,7 +75,8 @@ class Transport:
     ) -> bytes:
         """Send a request and return the body of the answer.
 
-        A 429 or 503 with a Retry-After is obeyed a few times; credentials that a plugin issued are renewed once.
+        A 429 or 503 with a Retry-After is obeyed a few times, but for the 429 of a PodDisruptionBudget, which is about
+        the pod and not about the server; credentials that a plugin issued are renewed once.
 
         Args:
             timeout: seconds of silence to bear, instead of the `--request-timeout`; by default endless, as kubectl's.
@@ -99,7 +100,7 @@ class Transport:
                 self.close()
                 continue
             wait = _retry_after(response)
-            if wait is None or attempt == _ATTEMPTS:
+            if wait is None or attempt == _ATTEMPTS or _is_blocked(response.status, answer):
                 break
             self._note(4, f"Got a Retry-After {wait:g}s response for attempt {attempt} to {self.target.server}{place}")
             self._sleep(wait)
@@ -220,6 +221,10 @@ def _refusal(status: int, answer: bytes, method: str, path: str) -> ApiError:
     from kubectl_ghost.cluster import failures  # most commands never need its words
 
     return failures.from_answer(status, answer, method, path)
+
+
+def _is_blocked(status: int, answer: bytes) -> bool:
+    return status == 429 and isinstance(_refusal(status, answer, "", ""), Blocked)
 
 
 def _payload(body: bytes | Mapping[str, Any] | None) -> bytes:

@@ -14,7 +14,7 @@ from kubectl_ghost.cluster import requests
 from kubectl_ghost.cluster.errors import NotFound
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.requests import Request
-from kubectl_ghost.cluster.resources import Resource
+from kubectl_ghost.cluster.resources import PODS, Resource
 from kubectl_ghost.cluster.transport import Transport
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GuardRefusal
@@ -56,12 +56,14 @@ class Writer(Reader):
         node: Json | None = None,
         namespace: str | None = None,
         echo: bool = True,
+        rehearse: bool = False,
     ) -> Json:
         """Create an object and return it as the server made it.
 
         Args:
             namespace: where, when the object does not say so itself.
             echo: False to get its metadata alone, which is less to send and to parse.
+            rehearse: let the server store nothing, whatever the mode: to learn what it would make of the object.
 
         Raises:
             AlreadyExists: there is one of that name.
@@ -71,9 +73,10 @@ class Writer(Reader):
         if resource.namespaced and not namespace:
             raise ValueError(f"creating one of {resource.plural} needs a namespace")
         self._guard("create", resource, live=None, body=body, node=node)
-        if self.dry_run is DryRun.CLIENT:
+        if self.dry_run is DryRun.CLIENT and not rehearse:
             return body
-        return self._send(requests.create(resource, body, namespace=namespace, dry_run=self._on_server, echo=echo))
+        dry_run = self._on_server or rehearse
+        return self._send(requests.create(resource, body, namespace=namespace, dry_run=dry_run, echo=echo))
 
     def patch(
         self,
@@ -131,6 +134,21 @@ class Writer(Reader):
         request = requests.delete(resource, live, dry_run=self._on_server, grace_seconds=grace_seconds)
         try:
             self._ask(request)
+        except NotFound:
+            return
+
+    def evict(self, pod: Json, *, node: Json | None, grace_seconds: int | None = None) -> None:
+        """Evict the pod that was read, as far as its PodDisruptionBudgets allow. That it is gone already is fine.
+
+        Raises:
+            Blocked: a budget does not allow it now.
+            Conflict: another pod has its name now.
+        """
+        self._guard("delete", PODS, live=pod, body=None, node=node)
+        if self.dry_run is DryRun.CLIENT:
+            return
+        try:
+            self._ask(requests.evict(PODS, pod, dry_run=self._on_server, grace_seconds=grace_seconds))
         except NotFound:
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -23,6 +24,14 @@ Examples:
 \b
   # Nodes that offer nvidia.com/gpu only, as before DRA
   kubectl ghost add-pool classic --gpu a100 --advertise device-plugin
+
+\b
+  # GPUs that the scheduler splits as claims ask for MIG devices
+  kubectl ghost add-pool flexible --mig dynamic
+
+\b
+  # Four pods a GPU
+  kubectl ghost add-pool shared --gpu l4 --sharing time-slicing=4
 """
 
 
@@ -35,6 +44,24 @@ Examples:
     "--advertise",
     type=click.Choice(["both", "dra", "device-plugin"]),
     help="Offer the GPUs as DRA devices, as nvidia.com/gpu capacity, or both (default both)",
+)
+@click.option(
+    "--mig",
+    type=click.Choice(["static", "dynamic"]),
+    help="Who splits GPUs into MIG devices: you, with mig-split, or the scheduler as claims need it (default static)",
+)
+@click.option(
+    "--mig-strategy",
+    type=click.Choice(["none", "single", "mixed"]),
+    help="How split GPUs are counted and labelled, as the device plugin's own flag says it (default mixed)",
+)
+@click.option(
+    "--sharing",
+    metavar="time-slicing=N|mps=N|none",
+    help="Let N pods share each nvidia.com/gpu, as the device plugin does it (default none)",
+)
+@click.option(
+    "--rename-by-default", "renamed", is_flag=True, help="With --sharing: count the shares as nvidia.com/gpu.shared"
 )
 @click.option("--cpu", help="CPUs a node (default: by the number of GPUs)")
 @click.option("--memory", help="Memory a node, such as 2048Gi (default: by the number of GPUs)")
@@ -77,6 +104,8 @@ def command(
     from kubectl_ghost.domain.pools import MOST_NODES, check_range
     from kubectl_ghost.operations.add_pool import apply_pool, plan_pool
 
+    if settings["renamed"] and settings["sharing"] is None:
+        raise click.UsageError("--rename-by-default goes with --sharing", context)
     if count is not None:
         check_range("--count", count, 1, MOST_NODES)
     check_change_output(output)
@@ -92,9 +121,10 @@ def command(
 
 
 def _request(settings: dict[str, Any]) -> Any:
-    from kubectl_ghost.domain.hardware import Advertise, TaintMode
+    from kubectl_ghost.domain.hardware import Advertise, MigMode, MigStrategy, TaintMode
     from kubectl_ghost.domain.naming import parse_labels, parse_taints, parse_words
     from kubectl_ghost.domain.pools import PoolRequest
+    from kubectl_ghost.domain.sharing import parse_sharing
 
     parsers: dict[str, Callable[[Any], Any]] = {
         "advertise": Advertise,
@@ -103,6 +133,9 @@ def _request(settings: dict[str, Any]) -> Any:
         "taints": parse_taints,
         "zones": parse_words,
         "racks": parse_words,
+        "mig": MigMode,
+        "mig_strategy": MigStrategy,
+        "sharing": partial(parse_sharing, renamed=settings["renamed"]),
     }
-    given = {key: value for key, value in settings.items() if value not in (None, ())}
+    given = {key: value for key, value in settings.items() if value not in (None, ()) and key != "renamed"}
     return PoolRequest(**{key: parsers[key](value) if key in parsers else value for key, value in given.items()})

@@ -37,7 +37,11 @@ def command(
     dry_run: DryRun,
     output: str | None,
 ) -> None:
-    """Delete pools with their nodes, their slices and the pods on them."""
+    """Delete pools with their nodes, their slices and the pods on them.
+
+    Nodes of somebody else that got GPUs by `sync --template` are given back as they were, without the pods that hold
+    those GPUs.
+    """
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import warn, writer
     from kubectl_ghost.commands.waiting import wait_for_deletion
@@ -49,10 +53,10 @@ def command(
     check_change_output(output)
     connection = writer(context, dry_run)
     warnings: list[str] = []
-    going, staying = select_pools(connection, names, warnings, everything=everything, ignore_missing=ignore_not_found)
-    if not going:
+    what = select_pools(connection, names, warnings, everything=everything, ignore_missing=ignore_not_found)
+    if not what:
         click.echo(no_resources(), err=True)
-    changes = print_changes(delete_pools(connection, going, staying, warnings), output, dry_run)
+    changes = print_changes(delete_pools(connection, what, warnings), output, dry_run)
     warn(warnings)
     if wait and dry_run is DryRun.NONE:
         wait_for_deletion(connection, changes, timeout)

@@ -1,4 +1,4 @@
-"""`kubectl ghost get pools|nodes|gpus`."""
+"""`kubectl ghost get pools|nodes|gpus|faults`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,14 @@ _TYPES = {
     **dict.fromkeys(("pools", "pool"), "pools"),
     **dict.fromkeys(("nodes", "node", "no"), "nodes"),
     **dict.fromkeys(("gpus", "gpu"), "gpus"),
+    **dict.fromkeys(("faults", "fault"), "faults"),
 }
-_TITLES = {"pools": "pools.kubectl-ghost.dev", "nodes": "nodes", "gpus": "gpus.kubectl-ghost.dev"}
+_TITLES = {
+    "pools": "pools.kubectl-ghost.dev",
+    "nodes": "nodes",
+    "gpus": "gpus.kubectl-ghost.dev",
+    "faults": "nodes",
+}
 _WATCH_SECONDS = 1.0
 
 _EPILOG = """\b
@@ -41,24 +47,31 @@ Examples:
 
 
 @click.command(cls=GhostCommand, epilog=_EPILOG)
-@click.argument("kind", metavar="pools|nodes|gpus")
+@click.argument("kind", metavar="pools|nodes|gpus|faults")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @listing_options
 @click.pass_context
 def command(context: click.Context, /, kind: str, names: tuple[str, ...], output: str | None, **flags: Any) -> int:
-    """Display pools, nodes or GPUs of the simulated fleet.
+    """Display pools, nodes, GPUs or faults of the simulated fleet.
 
-    A GPU is named NODE/GPU, as in node-3/gpu-2.
+    A GPU is named NODE/GPU, as in node-3/gpu-2. Faults are asked for by their node or GPU.
     """
+    if kind not in _TYPES:
+        raise click.UsageError(
+            f'the server doesn\'t have a resource type "{kind}": use pools, nodes, gpus or faults', context
+        )
+    return show(context, _TYPES[kind], names, output or "", flags)
+
+
+def show(context: click.Context, kind: str, names: tuple[str, ...], output: str, flags: dict[str, Any]) -> int:
+    """Print objects of one kind, and with --watch what changes of them; returns the exit code."""
     from kubectl_ghost.commands.output import write
     from kubectl_ghost.commands.session import reader, warn
     from kubectl_ghost.conventions.messages import no_resources, not_found
 
-    if kind not in _TYPES:
-        raise click.UsageError(f'the server doesn\'t have a resource type "{kind}": use pools, nodes or gpus', context)
     if names and (flags["selector"] or flags["field_selector"]):
         raise click.UsageError("name cannot be provided when a selector is specified", context)
-    listing = _Listing(_TYPES[kind], names, output or "", flags)
+    listing = _Listing(kind, names, output, flags)
     listing.check()
     connection = reader(context)
     rows, missing = listing.rows(connection)
@@ -66,7 +79,7 @@ def command(context: click.Context, /, kind: str, names: tuple[str, ...], output
     warn(listing.problems)
     for name in missing:
         click.echo(not_found(_TITLES[listing.kind], name), err=True)
-    if not rows and not names:
+    if not rows and not missing and (not names or kind == "faults"):
         click.echo(no_resources(), err=True)
     if flags["watch"] and not missing:
         _watch(listing, connection, rows)
@@ -104,13 +117,18 @@ class _Listing:
         )
         self.problems = inventory.problems
         found = self._views(inventory)
+        if self.flags.get("pool"):
+            members = {node["metadata"]["name"] for node in inventory.groups.get(self.flags["pool"], ())}
+            found = [row for row in found if row["spec"]["node"] in members]
         missing: list[str] = []
-        if self.names:
+        if self.names and self.kind == "faults":
+            found, missing = _faults_of(self.names, found, inventory)
+        elif self.names:
             by_name = {row["metadata"]["name"]: row for row in found}
             missing = [name for name in self.names if name not in by_name]
             found = [by_name[name] for name in self.names if name in by_name]
-            if self.flags["ignore_not_found"]:
-                missing = []
+        if self.flags["ignore_not_found"]:
+            missing = []
         if self.flags["sort_by"]:
             found = sort_by(found, self.flags["sort_by"])
         return found, missing
@@ -118,7 +136,7 @@ class _Listing:
     def _views(self, inventory: Inventory) -> list[Json]:
         from datetime import UTC, datetime
 
-        from kubectl_ghost.operations.inventory import gpu_views, pool_views
+        from kubectl_ghost.operations.views import gpu_views, pool_views
         from kubectl_ghost.render.fleet_columns import gpu_columns, node_columns, pool_columns
 
         now = datetime.now(UTC)
@@ -128,8 +146,15 @@ class _Listing:
         if self.kind == "gpus":
             self.columns = lambda: gpu_columns(now)
             return gpu_views(inventory)
+        if self.kind == "faults":
+            from kubectl_ghost.operations.clock import stamp
+            from kubectl_ghost.operations.fault_views import fault_views
+            from kubectl_ghost.render.fault_columns import fault_columns
+
+            self.columns = lambda: fault_columns(now)
+            return fault_views(inventory, stamp(now))
         self.columns = lambda: node_columns(now, inventory.held_on)
-        return [node for pool in inventory.pools.values() for node in pool.nodes.values()]
+        return inventory.in_order
 
     def lines(self, rows: list[Json], *, headers: bool) -> Any:
         """The text of these objects."""
@@ -141,10 +166,36 @@ class _Listing:
             self.output,
             columns=[*self.columns(), *extra],
             headers=headers,
-            single=len(self.names) == 1,
+            single=len(self.names) == 1 and self.kind != "faults",
             show_managed_fields=self.flags["show_managed_fields"],
         )
         return show(rows)
+
+
+def _faults_of(names: tuple[str, ...], rows: list[Json], inventory: Inventory) -> tuple[list[Json], list[str]]:
+    """Of the faults those of these nodes and GPUs; a node alone means its own and those of its GPUs."""
+    from kubectl_ghost.domain.identity import gpu_name
+    from kubectl_ghost.domain.targets import check_gpus, parse_targets
+
+    found: list[Json] = []
+    missing = []
+    for target in parse_targets(names):
+        declared = inventory.hardware.get(target.node)
+        if declared is None:
+            missing.append(target.node)
+            continue
+        on_gpus = {gpu_name(index) for index in check_gpus(target, declared.settings.gpus)}
+        for row in rows:
+            device = row["spec"].get("device")
+            if row["spec"]["node"] == target.node and (device in on_gpus or (device is None and target.gpus is None)):
+                found.append(row)
+    return found, missing
+
+
+def _identity(row: Json) -> tuple[str, ...]:
+    """What tells rows apart: several faults of one GPU have one name."""
+    spec = row.get("spec", {})
+    return row["metadata"]["name"], str(spec.get("kind")), str(spec.get("code"))
 
 
 def _watch(listing: _Listing, connection: Any, rows: list[Json]) -> None:
@@ -153,12 +204,12 @@ def _watch(listing: _Listing, connection: Any, rows: list[Json]) -> None:
 
     from kubectl_ghost.commands.output import write
 
-    known = {row["metadata"]["name"]: row for row in rows}
+    known = {_identity(row): row for row in rows}
     while True:
         sys.stdout.flush()
         time.sleep(_WATCH_SECONDS)
         rows, _ = listing.rows(connection)
-        now = {row["metadata"]["name"]: row for row in rows}
+        now = {_identity(row): row for row in rows}
         changed = [row for name, row in now.items() if known.get(name) != row]
         changed += [row for name, row in known.items() if name not in now]
         if changed:

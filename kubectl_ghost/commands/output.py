@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from kubectl_ghost.conventions.messages import deleted, verbed
+from kubectl_ghost.conventions.messages import deleted, evicting, verbed
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.operations.changes import Change, Verb
@@ -62,4 +62,6 @@ def print_changes(changes: Iterable[Change], output: str | None, dry_run: DryRun
 def _sentence(change: Change, dry_run: DryRun) -> str:
     if change.verb is Verb.DELETED:
         return deleted(change.resource.title, change.name, change.namespace, dry_run)
+    if change.verb is Verb.EVICTING:
+        return evicting(change.name, change.namespace, dry_run)
     return verbed(change.resource.title, change.name, change.verb.value, dry_run)

@@ -59,7 +59,7 @@ def _doubled(inventory: Inventory) -> list[str]:
 def _tables(inventory: Inventory, node: str | None) -> Iterator[str]:
     from datetime import UTC, datetime
 
-    from kubectl_ghost.operations.inventory import gpu_views, pool_views, waiting_views, workload_views
+    from kubectl_ghost.operations.views import gpu_views, pool_views, waiting_views, workload_views
     from kubectl_ghost.render.columns import table
     from kubectl_ghost.render.fleet_columns import (
         WAITING_COLUMNS,
@@ -83,13 +83,8 @@ def _tables(inventory: Inventory, node: str | None) -> Iterator[str]:
 
 
 def _document(inventory: Inventory, node: str | None) -> Json:
-    from kubectl_ghost.operations.inventory import (
-        VIEW_VERSION,
-        gpu_views,
-        pool_views,
-        waiting_views,
-        workload_views,
-    )
+    from kubectl_ghost.operations.inventory import VIEW_VERSION
+    from kubectl_ghost.operations.views import gpu_views, pool_views, waiting_views, workload_views
 
     document: Json = {
         "apiVersion": VIEW_VERSION,

@@ -22,6 +22,11 @@ def deleted(title: str, name: str, namespace: str | None, dry_run: DryRun = DryR
     return f'{title} "{name}" deleted{place}{_SUFFIXES[dry_run]}'
 
 
+def evicting(name: str, namespace: str | None, dry_run: DryRun = DryRun.NONE) -> str:
+    """`evicting pod default/web-0`: what `kubectl drain` says before it has happened."""
+    return f"evicting pod {namespace}/{name}{_SUFFIXES[dry_run]}"
+
+
 def no_resources() -> str:
     """What a listing says on stderr when there is nothing to list."""
     return "No resources found"

@@ -1,17 +1,23 @@
 """What this tool may write to. Every write of the cluster room asks here first.
 
-Simulated means: the node carries kwok's annotation. Ours means: simulated, and our managed-by label is on it.
+Simulated means: the node carries kwok's annotation. Ours means: simulated, and our managed-by label is on it. A
+simulated node of somebody else becomes ours by one patch alone, which notes what it had; it is never deleted, and
+stops being ours by one patch that gives it back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from kubectl_ghost.domain.adoption import NOTHING, before_of, is_adopted, read_before
 from kubectl_ghost.domain.errors import GuardRefusal
 from kubectl_ghost.domain.keys import (
+    ADOPTED_ANNOTATION,
+    FILLER_NAMESPACE,
     GPU_DEVICE_CLASS,
     GPU_DRIVER,
     GPUS_ANNOTATION,
+    HARDWARE_ANNOTATION,
     KWOK_NODE_KEY,
     KWOK_NODE_VALUE,
     MANAGED_BY,
@@ -61,7 +67,59 @@ def permit(kind: str, verb: str, *, live: Json | None, body: Json | None, node: 
 
 
 def _node(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
+    if verb == "patch" and live is not None and body and (_adopts(live, body) or _gives_back(live, body)):
+        return True
+    if live is not None and is_adopted(live) and (verb != "patch" or _touches_record(live, body or {})):
+        return False
     return _all_pass(is_ours, verb, live, body)
+
+
+def _adopts(live: Json, patch: Json) -> bool:
+    """Whether a patch marks somebody's simulated node, and notes what was there of each label that it touches."""
+    labels, annotations = _changed_metadata(patch)
+    if set(patch) != {"metadata"} or not is_simulated(live) or has_our_label(live):
+        return False
+    if before_of(live) != NOTHING and _touches_record(live, patch):
+        return False
+    before = read_before(annotations.get(ADOPTED_ANNOTATION) or "")
+    return (
+        labels.get(MANAGED_BY_LABEL) == MANAGED_BY
+        and bool(annotations.get(HARDWARE_ANNOTATION))
+        and KWOK_NODE_KEY not in annotations
+        and set(labels) <= set(before.labels)
+        and set(annotations) - {ADOPTED_ANNOTATION} <= set(before.annotations)
+    )
+
+
+def _gives_back(live: Json, patch: Json) -> bool:
+    """Whether a patch takes every mark off an adopted node, and at most its cordon with them."""
+    labels, annotations = _changed_metadata(patch)
+    before = before_of(live)
+    return (
+        is_ours(live)
+        and is_adopted(live)
+        and set(patch) <= {"metadata", "spec"}
+        and set(patch.get("spec", {})) <= {"unschedulable"}
+        and KWOK_NODE_KEY not in annotations
+        and annotations.get(ADOPTED_ANNOTATION, "") is None
+        and annotations.get(HARDWARE_ANNOTATION, "") == before.annotations.get(HARDWARE_ANNOTATION)
+        and labels.get(MANAGED_BY_LABEL, "") == before.labels.get(MANAGED_BY_LABEL)
+    )
+
+
+def _changed_metadata(patch: Json) -> tuple[Json, Json]:
+    """Labels and annotations of a patch that changes no other metadata; else nothing, which no check accepts."""
+    metadata = patch.get("metadata") or {}
+    if not set(metadata) <= {"labels", "annotations"}:
+        return {}, {}
+    return metadata.get("labels") or {}, metadata.get("annotations") or {}
+
+
+def _touches_record(live: Json, patch: Json) -> bool:
+    """Whether a patch changes the record of what an adopted node had: without it the node cannot be given back."""
+    present = live["metadata"].get("annotations") or {}
+    changed = _changed_metadata(patch)[1]
+    return ADOPTED_ANNOTATION in changed and changed[ADOPTED_ANNOTATION] != present.get(ADOPTED_ANNOTATION)
 
 
 def _slice(verb: str, live: Json | None, body: Json | None, node: Json | None) -> bool:
@@ -84,11 +142,49 @@ def _device_class(verb: str, live: Json | None, body: Json | None, _: Json | Non
 
 
 def _pod(verb: str, live: Json | None, body: Json | None, node: Json | None) -> bool:
+    if verb in ("create", "delete") and _filler(verb, live, body, node):
+        return True
     if live is None or node is None or not is_ours(node):
         return False
     if live.get("spec", {}).get("nodeName") != node["metadata"]["name"]:
         return False
-    return verb == "delete" or (verb == "patch" and _records_gpus_only(body or {}))
+    return verb == "delete" or (verb == "patch" and (_records_gpus_only(body or {}) or _fails_only(body or {})))
+
+
+def _fails_only(patch: Json) -> bool:
+    """Whether a patch says no more than that the pod has failed."""
+    return set(patch) == {"status"} and patch["status"].get("phase") == "Failed"
+
+
+def _filler(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
+    """What keeps GPUs busy: our pods and claims in our namespace, made and deleted but never changed."""
+    item = live if verb == "delete" else body
+    if item is None or verb not in ("create", "delete"):
+        return False
+    return item.get("metadata", {}).get("namespace") == FILLER_NAMESPACE and has_our_label(item)
+
+
+def _namespace(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
+    names = {item["metadata"].get("name") for item in (live, body) if item is not None}
+    return verb in ("create", "delete") and names == {FILLER_NAMESPACE} and _all_pass(has_our_label, verb, live, body)
+
+
+def _priority_class(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
+    names = [item["metadata"].get("name", "") for item in (live, body) if item is not None]
+    ours = all(name.startswith(FILLER_NAMESPACE) for name in names)
+    return verb in ("create", "delete") and ours and _all_pass(has_our_label, verb, live, body)
+
+
+def _event(verb: str, live: Json | None, body: Json | None, node: Json | None) -> bool:
+    """Events about a node of ours: made, and counted up."""
+    if node is None or not is_ours(node) or verb not in ("create", "patch"):
+        return False
+    about = ((live if verb == "patch" else body) or {}).get("involvedObject", {})
+    return (
+        about.get("kind") == "Node"
+        and about.get("name") == node["metadata"]["name"]
+        and _all_pass(has_our_label, verb, live, body)
+    )
 
 
 def _records_gpus_only(patch: Json) -> bool:
@@ -117,4 +213,13 @@ def _touches_marks(patch: Json) -> bool:
     )
 
 
-_CHECKS = {"Node": _node, "ResourceSlice": _slice, "DeviceClass": _device_class, "Pod": _pod}
+_CHECKS = {
+    "Node": _node,
+    "ResourceSlice": _slice,
+    "DeviceClass": _device_class,
+    "Pod": _pod,
+    "ResourceClaim": _filler,
+    "Namespace": _namespace,
+    "PriorityClass": _priority_class,
+    "Event": _event,
+}

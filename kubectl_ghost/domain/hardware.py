@@ -1,22 +1,17 @@
 """Declared hardware: what a node is said to have. Everything on the cluster is derived from this.
 
-The declaration lives in one annotation on the node, as compact JSON with a format version, so that any later run of
-the tool, on any machine, can derive the same objects from it.
+A node's declaration is its pool's settings, the same on every node of the pool, and apart from them what commands have
+changed on this one node: how its GPUs are split, which of them are busy, what is broken. `domain/declaration.py` is
+its form as text.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any
 
-from kubectl_ghost.domain.catalogue import model_keys
-from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION
-
-FORMAT = 1
+from kubectl_ghost.domain.faults import Fault
+from kubectl_ghost.domain.mig import MigInstance
 
 
 class Advertise(StrEnum):
@@ -35,6 +30,37 @@ class Advertise(StrEnum):
     def capacity(self) -> bool:
         """Whether `nvidia.com/gpu` stands in the node's capacity."""
         return self is not Advertise.DRA
+
+
+class MigMode(StrEnum):
+    """Who splits a pool's GPUs: the administrator (`mig-split`), or the scheduler among all possible instances."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+
+
+class MigStrategy(StrEnum):
+    """How the device plugin and feature discovery show split GPUs: NVIDIA's own three words."""
+
+    NONE = "none"
+    SINGLE = "single"
+    MIXED = "mixed"
+
+
+class SharingKind(StrEnum):
+    """How the device plugin lets several pods use one GPU."""
+
+    TIME_SLICING = "time-slicing"
+    MPS = "mps"
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """`replicas` pods a GPU; `renamed` is the device plugin's renameByDefault, to `nvidia.com/gpu.shared`."""
+
+    kind: SharingKind
+    replicas: int
+    renamed: bool = False
 
 
 class TaintMode(StrEnum):
@@ -75,6 +101,59 @@ class PoolSettings:
     taints: tuple[Taint, ...] = ()
     zones: tuple[str, ...] = ()
     racks: tuple[str, ...] = ()
+    mig: MigMode = MigMode.STATIC
+    mig_strategy: MigStrategy = MigStrategy.MIXED
+    sharing: Sharing | None = None
+
+
+class OccupancyKind(StrEnum):
+    """What keeps a GPU busy: a device taint and lowered allocatable, or a real pod that holds it."""
+
+    TAINT = "taint"
+    PODS = "pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """A busy GPU. `instances` says which parts of it are taken where the pool's MIG is dynamic; empty: all of it.
+
+    `priority` is that of the pods that hold it.
+    """
+
+    kind: OccupancyKind = OccupancyKind.TAINT
+    instances: tuple[MigInstance, ...] = ()
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GpuState:
+    """What commands have done to one GPU.
+
+    `mig` is None while MIG mode is off, else the instances that there are (there may be none).
+    """
+
+    mig: tuple[MigInstance, ...] | None = None
+    occupancy: Occupancy | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+NEW_GPU = GpuState()
+
+
+@dataclass(frozen=True, slots=True)
+class MigConfig:
+    """What stands in the labels `nvidia.com/mig.config` and `nvidia.com/mig.config.state`."""
+
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reboot:
+    """A node that is rebooting: since and until when (RFC 3339)."""
+
+    since: str
+    until: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,109 +167,35 @@ class NodeHardware:
     settings: PoolSettings
     index: int
     pool_size: int | None = None
+    gpus: tuple[tuple[int, GpuState], ...] = ()
+    """The GPUs that a command has changed, by index, in order; all others are as new."""
+    faults: tuple[Fault, ...] = ()
+    """Faults of the node as a whole."""
+    mig_config: MigConfig | None = None
+    reboot: Reboot | None = None
+    rebooted_for: str = ""
+    """The request of a remediation tool that was answered last: each is answered once."""
+    conditions: tuple[str, ...] = ()
+    """Types of the node conditions that faults have put on this node so far, sorted. They are remembered after the
+    fault is cleared, so that a condition can be taken off that an interrupted command has left behind."""
+    adopted: str = ""
+    """The name of a node that somebody else created: its GPUs alone are this tool's, and its index means nothing."""
 
     @property
     def node_name(self) -> str:
-        """`<pool>-<index>`: the name of every node that this tool creates."""
-        return f"{self.settings.name}-{self.index}"
+        """`<pool>-<index>`: the name of every node that this tool creates; an adopted node keeps its own."""
+        return self.adopted or f"{self.settings.name}-{self.index}"
 
+    def gpu(self, index: int) -> GpuState:
+        """The state of one GPU."""
+        return dict(self.gpus).get(index, NEW_GPU)
 
-def encode(hardware: NodeHardware) -> str:
-    """The annotation's text: the same declaration always gives the same bytes."""
-    settings = hardware.settings
-    pool: dict[str, Any] = {
-        "name": settings.name,
-        "model": settings.model,
-        "gpus": settings.gpus,
-        "advertise": settings.advertise.value,
-        "cpu": settings.cpu,
-        "memory": settings.memory,
-        "pods": settings.pods,
-        "taint": settings.taint.value,
-        "tainted": settings.tainted,
-        "labels": dict(settings.labels),
-        "taints": [[taint.key, taint.value, taint.effect] for taint in settings.taints],
-        "zones": list(settings.zones),
-        "racks": list(settings.racks),
-    }
-    pool = {key: value for key, value in pool.items() if value not in ({}, [])}
-    declaration = {"format": FORMAT, "index": hardware.index, "pool": pool}
-    if hardware.pool_size is not None:
-        declaration["nodes"] = hardware.pool_size
-    return json.dumps(declaration, separators=(",", ":"), sort_keys=True)
+    def with_gpu(self, index: int, state: GpuState) -> NodeHardware:
+        """The same node with one GPU in another state."""
+        states = {**dict(self.gpus), index: state}
+        return replace(self, gpus=tuple(sorted((key, value) for key, value in states.items() if value != NEW_GPU)))
 
-
-def decode(text: str, node_name: str) -> NodeHardware:
-    """The declaration that `encode` wrote.
-
-    Raises:
-        GhostError: naming the node, if the annotation is damaged, belongs to another node, or is of a format or names
-            a GPU model that this version does not know.
-    """
-    try:
-        declaration = _mapping(json.loads(text))
-        if declaration["format"] != FORMAT:
-            raise GhostError(
-                f'node "{node_name}" is declared in format {declaration["format"]}, this version knows {FORMAT}',
-                "Use the version of kubectl-ghost that wrote it, or a newer one.",
-            )
-        size = declaration.get("nodes")
-        hardware = NodeHardware(
-            _settings(json.dumps(_mapping(declaration["pool"]))),
-            _number(declaration["index"]),
-            None if size is None else _number(size),
-        )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise GhostError(
-            f'the hardware annotation of node "{node_name}" cannot be read: {error!r}',
-            f"Restore the annotation {HARDWARE_ANNOTATION} of that node, or delete its pool with: "
-            f"kubectl ghost delete-pool {node_name.rpartition('-')[0]}",
-        ) from error
-    if hardware.node_name != node_name:
-        raise GhostError(
-            f'the hardware annotation of node "{node_name}" is that of node "{hardware.node_name}"',
-            f"Restore the annotation {HARDWARE_ANNOTATION} of node {node_name}.",
-        )
-    return hardware
-
-
-@lru_cache(maxsize=256)
-def _settings(text: str) -> PoolSettings:
-    """A pool's settings from their JSON; kept, since all nodes of a pool carry the same."""
-    pool = json.loads(text)
-    key = _text(pool["model"])
-    if key not in model_keys():
-        raise ValueError(f"GPU model {key} is not in this version's catalogue")
-    return PoolSettings(
-        name=_text(pool["name"]),
-        model=key,
-        gpus=_number(pool["gpus"]),
-        advertise=Advertise(pool["advertise"]),
-        cpu=_text(pool["cpu"]),
-        memory=_text(pool["memory"]),
-        pods=_number(pool["pods"]),
-        taint=TaintMode(pool["taint"]),
-        tainted=pool["tainted"] is True,
-        labels=tuple(sorted((key, _text(value)) for key, value in _mapping(pool.get("labels", {})).items())),
-        taints=tuple(Taint(_text(key), _text(effect), _text(value)) for key, value, effect in pool.get("taints", ())),
-        zones=tuple(map(_text, pool.get("zones", ()))),
-        racks=tuple(map(_text, pool.get("racks", ()))),
-    )
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no mapping")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _number(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise TypeError(f"{value!r} is no number of things")
-    return value
+    def all_faults(self) -> list[tuple[int | None, Fault]]:
+        """Every fault with the index of its GPU, None for those of the node; the node's first."""
+        on_gpus = [(index, fault) for index, state in self.gpus for fault in state.faults]
+        return [*((None, fault) for fault in self.faults), *on_gpus]

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kubectl_ghost.domain.identity import gpu_name
-from kubectl_ghost.domain.keys import GPU_DRIVER, GPU_RESOURCE, GPUS_ANNOTATION, Json
+from kubectl_ghost.domain.devices import Offer, device_of
+from kubectl_ghost.domain.keys import GPU_DRIVER, GPUS_ANNOTATION, Json
 from kubectl_ghost.domain.quantity import count
 
 _FINISHED = ("Succeeded", "Failed")
@@ -32,11 +32,16 @@ class Holder:
         return f"{self.namespace}/{self.pod}"
 
 
-def holders(nodes: Mapping[str, int], claims: Iterable[Json], pods: Sequence[Json]) -> dict[GpuKey, list[Holder]]:
-    """Every held GPU with its holders, sorted; more than one where it is shared or handed out twice.
+Offers = Mapping[str, Offer]
+"""What a node offers as capacity: `domain.devices.offers`."""
+_OURS = "nvidia.com/"
+
+
+def holders(nodes: Mapping[str, Offers], claims: Iterable[Json], pods: Sequence[Json]) -> dict[GpuKey, list[Holder]]:
+    """Every held device with its holders, sorted; more than one where it is shared or handed out twice.
 
     Args:
-        nodes: for each simulated node, the number of GPUs that it offers as `nvidia.com/gpu` capacity (0: none).
+        nodes: for each simulated node, what it offers as capacity.
         claims: ResourceClaims of the cluster.
         pods: pods of the cluster; those on other nodes are ignored.
     """
@@ -48,11 +53,12 @@ def holders(nodes: Mapping[str, int], claims: Iterable[Json], pods: Sequence[Jso
     on_node: dict[str, list[Json]] = defaultdict(list)
     for pod in alive.values():
         on_node[pod.get("spec", {}).get("nodeName", "")].append(pod)
-    offering = {node_name: offered for node_name, offered in nodes.items() if offered}
-    for node_name, offered in offering.items():
-        for name, gpus in assignments(on_node[node_name], offered).items():
-            for gpu in gpus:
-                held[(node_name, gpu)].append(Holder(*name))
+    for node_name, offered in nodes.items():
+        if not offered or node_name not in on_node:
+            continue
+        for name, devices in assignments(on_node[node_name], offered).items():
+            for device in dict.fromkeys(map(device_of, devices)):
+                held[(node_name, device)].append(Holder(*name))
     return {key: sorted(found) for key, found in held.items() if found}
 
 
@@ -61,7 +67,7 @@ def is_finished(pod: Json) -> bool:
     return pod.get("status", {}).get("phase") in _FINISHED
 
 
-def _claimed_devices(claim: Json, nodes: Mapping[str, int]) -> list[GpuKey]:
+def _claimed_devices(claim: Json, nodes: Mapping[str, Offers]) -> list[GpuKey]:
     results = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ())
     return [
         (result["pool"], result["device"])
@@ -76,59 +82,79 @@ def _claim_holders(claim: Json, alive: Mapping[str, Json]) -> list[Holder]:
     return [Holder(pod["metadata"]["namespace"], pod["metadata"]["name"], claim["metadata"]["name"]) for pod in pods]
 
 
-def assignments(pods: Iterable[Json], offered: int) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Which GPUs the device plugin gave to each pod of one node: (namespace, name) -> device names.
+def assignments(pods: Iterable[Json], offered: Offers) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Which devices each pod of a node has on the device-plugin path: (namespace, name) -> device names.
 
-    What is recorded on a pod stands. Pods without a record are served in the order of their age from the lowest free
-    GPU upwards. The device plugin knows nothing of claims, so a claimed GPU can be given out again here: that is
-    what happens on a node that offers its GPUs both ways.
+    What is recorded on a pod stands, also when the device has failed since. Pods without a record are served in the
+    order of their age from the lowest free device upwards, of those that are available. The device plugin knows
+    nothing of claims, so a claimed GPU can be given out again here: that is what happens on a node that offers its
+    GPUs both ways.
     """
-    asking = [(pod, wanted) for pod in pods if (wanted := requested_gpus(pod))]
+    asking = [(pod, wanted) for pod in pods if (wanted := requested_devices(pod))]
     asking.sort(key=lambda item: (item[0]["metadata"].get("creationTimestamp", ""), *_name(item[0])))
-    all_gpus = [gpu_name(index) for index in range(offered)]
     given: dict[tuple[str, str], tuple[str, ...]] = {}
     taken: set[str] = set()
     for pod, wanted in asking:
-        recorded = set(recorded_gpus(pod))
+        recorded = recorded_gpus(pod)
         # A record that cannot be true (a copied manifest has one) is no record.
-        if len(recorded) == wanted and recorded <= set(all_gpus) - taken:
-            given[_name(pod)] = recorded_gpus(pod)
-            taken |= recorded
-    free = [gpu for gpu in all_gpus if gpu not in taken]
+        if _could_be(set(recorded) - taken, wanted, offered):
+            given[_name(pod)] = recorded
+            taken |= set(recorded)
     for pod, wanted in asking:
         if _name(pod) not in given:
-            given[_name(pod)], free = tuple(free[:wanted]), free[wanted:]
+            free = {resource: _free(offered, resource, taken)[:number] for resource, number in wanted.items()}
+            given[_name(pod)] = tuple(device for found in free.values() for device in found)
+            taken |= set(given[_name(pod)])
     return given
 
 
+def _could_be(devices: set[str], wanted: Mapping[str, int], offered: Offers) -> bool:
+    by_resource = {name: len(devices & set(offered[name].devices)) for name in wanted if name in offered}
+    return by_resource == wanted and sum(wanted.values()) == len(devices)
+
+
+def _free(offered: Offers, resource: str, taken: set[str]) -> list[str]:
+    offer = offered.get(resource)
+    return [device for device in offer.available if device not in taken] if offer else []
+
+
 def recorded_gpus(pod: Json) -> tuple[str, ...]:
-    """The GPUs recorded on a pod of the device-plugin path."""
+    """The devices recorded on a pod of the device-plugin path."""
     text = (pod["metadata"].get("annotations") or {}).get(GPUS_ANNOTATION, "")
     return tuple(filter(None, text.split(",")))
 
 
-def requested_gpus(pod: Json) -> int:
-    """How many GPUs a pod takes from its node's `nvidia.com/gpu` capacity: 0 if they come through a claim.
+def requested_devices(pod: Json) -> dict[str, int]:
+    """How many devices of each kind a pod takes from its node's capacity; none where they come through a claim.
 
     As the scheduler counts: the containers and restartable init containers together, or the largest init container.
     """
     if pod.get("status", {}).get("extendedResourceClaimStatus"):
-        return 0
+        return {}
     spec = pod.get("spec", {})
-    steady = sum(_limit(container) for container in spec.get("containers", ()))
+    containers = [*spec.get("containers", ()), *(spec.get("initContainers") or ())]
+    resources = sorted({name for container in containers for name in _asked(container) if name.startswith(_OURS)})
+    numbers = {resource: _requested(spec, resource) for resource in resources}
+    return {resource: number for resource, number in numbers.items() if number}
+
+
+def _requested(spec: Json, resource: str) -> int:
+    steady = sum(count(_asked(container).get(resource)) for container in spec.get("containers", ()))
     largest = sidecars = 0
-    for container in spec.get("initContainers", ()):
+    for container in spec.get("initContainers") or ():
+        number = count(_asked(container).get(resource))
         if container.get("restartPolicy") == "Always":
-            sidecars += _limit(container)
+            sidecars += number
             largest = max(largest, sidecars)
         else:
-            largest = max(largest, sidecars + _limit(container))
+            largest = max(largest, sidecars + number)
     return max(steady + sidecars, largest)
 
 
-def _limit(container: Json) -> int:
+def _asked(container: Json) -> Json:
     resources = container.get("resources", {})
-    return count((resources.get("requests") or resources.get("limits") or {}).get(GPU_RESOURCE))
+    asked: Json = resources.get("requests") or resources.get("limits") or {}
+    return asked
 
 
 def _name(pod: Json) -> tuple[str, str]:

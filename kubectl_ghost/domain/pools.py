@@ -7,9 +7,12 @@ from decimal import Decimal
 
 from kubectl_ghost.domain.catalogue import GpuModel, find_model, model
 from kubectl_ghost.domain.errors import InputError
-from kubectl_ghost.domain.hardware import Advertise, PoolSettings, Taint, TaintMode
+from kubectl_ghost.domain.hardware import Advertise, MigMode, MigStrategy, PoolSettings, Taint, TaintMode
+from kubectl_ghost.domain.mig import mig_table
 from kubectl_ghost.domain.naming import check_label_value, check_pool_name
 from kubectl_ghost.domain.quantity import mebibytes, parse_quantity
+from kubectl_ghost.domain.sharing import UNSHARED, SharingRequest, check_sharing
+from kubectl_ghost.domain.splitting import mig_models
 
 DEFAULT_MODEL = "h100"
 DEFAULT_COUNT = 4
@@ -39,6 +42,9 @@ class PoolRequest:
     taints: tuple[Taint, ...] | None = None
     zones: tuple[str, ...] | None = None
     racks: tuple[str, ...] | None = None
+    mig: MigMode | None = None
+    mig_strategy: MigStrategy | None = None
+    sharing: SharingRequest | None = None
 
 
 def default_cpu(gpus: int) -> str:
@@ -83,9 +89,22 @@ def configure(name: str, existing: PoolSettings | None, request: PoolRequest) ->
     )
     given = {
         field: getattr(request, field)
-        for field in ("advertise", "pods", "taint", "labels", "taints", "zones", "racks")
+        for field in (
+            "advertise",
+            "pods",
+            "taint",
+            "labels",
+            "taints",
+            "zones",
+            "racks",
+            "mig",
+            "mig_strategy",
+            "sharing",
+        )
         if getattr(request, field) is not None
     }
+    if request.sharing == UNSHARED:
+        given["sharing"] = None
     settings = replace(base, model=chosen.key, gpus=gpus, cpu=cpu, memory=memory, **given)
     _check(settings)
     return settings
@@ -134,6 +153,22 @@ def _check(settings: PoolSettings) -> None:
             raise InputError(f"{flag} names one twice: {','.join(words)}")
         for word in words:
             check_label_value(word, flag)
+    _check_mig(settings)
+    check_sharing(settings)
+
+
+def _check_mig(settings: PoolSettings) -> None:
+    if settings.mig is MigMode.STATIC:
+        return
+    if mig_table(settings.model) is None:
+        raise InputError(
+            f"--mig dynamic needs GPUs with MIG, and {settings.model} has none", f"Models with it: {mig_models()}."
+        )
+    if not settings.advertise.slices:
+        raise InputError(
+            "--mig dynamic lives in ResourceSlices, and --advertise device-plugin publishes none",
+            "Use --advertise dra or both, or --mig static.",
+        )
 
 
 def check_range(flag: str, number: int, least: int, most: int) -> None:

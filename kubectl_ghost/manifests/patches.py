@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubectl_ghost.domain.consequences import consequences
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.keys import MIG_CONFIG_LABEL, Json
 from kubectl_ghost.domain.quantity import parse_quantity
-from kubectl_ghost.manifests.node import node, node_annotations, node_labels, node_taints
+from kubectl_ghost.manifests.node import node_annotations, node_conditions, node_labels, node_resources, node_taints
 
 _OUR_RESOURCES = "nvidia.com/"
 
@@ -22,32 +23,84 @@ def node_patch(old: NodeHardware, new: NodeHardware, live: Json) -> Json:
     metadata = live["metadata"]
     patch: Json = {}
     parts = {
-        "labels": changed_keys(node_labels(old), node_labels(new), metadata.get("labels") or {}),
+        "labels": _changed_labels(old, new, metadata.get("labels") or {}),
         "annotations": changed_keys(node_annotations(old), node_annotations(new), metadata.get("annotations") or {}),
     }
     if any(parts.values()):
         patch["metadata"] = {key: part for key, part in parts.items() if part}
-    current = live.get("spec", {}).get("taints") or []
-    wanted = _merged_taints(node_taints(old.settings), node_taints(new.settings), current)
-    if wanted != current:
-        patch["spec"] = {"taints": wanted or None}
+    if spec := _changed_spec(old, new, live.get("spec", {})):
+        patch["spec"] = spec
     return patch
 
 
-def status_patch(new: NodeHardware, live: Json) -> Json:
+def _changed_labels(old: NodeHardware, new: NodeHardware, live: Mapping[str, str]) -> dict[str, str | None]:
+    """Labels to set and to take away; what somebody else has written into the MIG manager's label is a request.
+
+    It stands until it has been answered: only a change of the declaration itself overwrites it.
+    """
+    before, after = node_labels(old), node_labels(new)
+    if before.get(MIG_CONFIG_LABEL) == after.get(MIG_CONFIG_LABEL) and MIG_CONFIG_LABEL in live:
+        before.pop(MIG_CONFIG_LABEL, None)
+        after.pop(MIG_CONFIG_LABEL, None)
+    return changed_keys(before, after, live)
+
+
+def _changed_spec(old: NodeHardware, new: NodeHardware, live: Json) -> Json:
+    """Taints; and the cordon of a reacting component, put on and taken off once: in between it is the user's."""
+    patch: Json = {}
+    current = live.get("taints") or []
+    wanted = _merged_taints(node_taints(old), node_taints(new), current)
+    if wanted != current:
+        patch["taints"] = wanted or None
+    cordon = consequences(new).cordon
+    if cordon != consequences(old).cordon and cordon != bool(live.get("unschedulable")):
+        patch["unschedulable"] = cordon or None
+    return patch
+
+
+def status_patch(new: NodeHardware, live: Json, now: str) -> Json:
     """Merge patch of a node's status, to be sent to `/status`; empty if nothing differs.
 
     Resources under nvidia.com are this tool's on its own nodes: whatever is not declared goes, even if the write that
-    should have removed it was interrupted after the declaration had changed.
+    should have removed it was interrupted after the declaration had changed. For conditions the declaration remembers
+    which types have been set.
+
+    Args:
+        now: the time to write into conditions that change, RFC 3339.
     """
     patch: Json = {}
-    for field, wanted in node(new)["status"].items():
+    for field, wanted in zip(("capacity", "allocatable"), node_resources(new), strict=True):
         current = live.get("status", {}).get(field) or {}
         ours = {key: "" for key in current if key.startswith(_OUR_RESOURCES)}
         part = changed_keys(ours, wanted, current, equal=same_quantity)
         if part:
             patch[field] = part
+    present = live.get("status", {}).get("conditions") or []
+    conditions = merged_conditions(new, present, now)
+    if conditions != present:
+        patch["conditions"] = conditions
     return {"status": patch} if patch else {}
+
+
+def merged_conditions(new: NodeHardware, live: list[Json], now: str) -> list[Json]:
+    """The node's conditions: others' as they are, ours as declared, those of ours that are no longer declared gone."""
+    wanted = {condition["type"]: condition for condition in node_conditions(new)}
+    merged = []
+    for present in live:
+        declared = wanted.pop(present["type"], None)
+        if declared is not None:
+            merged.append(_condition(declared, present, now))
+        elif present["type"] not in new.conditions:
+            merged.append(present)
+    return [*merged, *(_condition(declared, {}, now) for declared in wanted.values())]
+
+
+def _condition(declared: Mapping[str, str], present: Json, now: str) -> Json:
+    if all(present.get(key) == value for key, value in declared.items()):
+        return present
+    same_status = present.get("status") == declared["status"]
+    since = present.get("lastTransitionTime", now) if same_status else now
+    return {**declared, "lastHeartbeatTime": now, "lastTransitionTime": since}
 
 
 def changed_keys(
@@ -87,27 +140,3 @@ def _merged_taints(old: list[dict[str, str]], new: list[dict[str, str]], live: l
         elif key not in gone:
             merged.append(taint)
     return [*merged, *wanted.values()]
-
-
-def updated_slice(wanted: Json, live: Json) -> Json | None:
-    """The live slice with everything that is ours replaced, or None if nothing differs.
-
-    `pool.generation` stays as it is: with one slice a node there is no moment at which a pool is half written, and
-    claims for all devices fail in the whole cluster while a generation is incomplete.
-    """
-    spec = {**wanted["spec"], "pool": {**wanted["spec"]["pool"], "generation": live["spec"]["pool"]["generation"]}}
-    metadata = live["metadata"]
-    labels_now = metadata.get("labels") or {}
-    same_labels = not changed_keys({}, wanted["metadata"]["labels"], labels_now)
-    owners = wanted["metadata"]["ownerReferences"]
-    if spec == live["spec"] and same_labels and owners == metadata.get("ownerReferences"):
-        return None
-    return {
-        **live,
-        "metadata": {
-            **metadata,
-            "labels": {**labels_now, **wanted["metadata"]["labels"]},
-            "ownerReferences": owners,
-        },
-        "spec": spec,
-    }

@@ -1,59 +1,71 @@
-"""ResourceSlices as NVIDIA's DRA driver publishes them: names, attributes and capacities are its own.
+"""ResourceSlices as NVIDIA's DRA driver publishes them: names, attributes, capacities and counters are its own.
 
 Source: kubernetes-sigs/dra-driver-nvidia-gpu 9593204, and slices that its code wrote for an H100 node.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from kubectl_ghost.domain import keys
-from kubectl_ghost.domain.catalogue import driver, model
-from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.identity import gpu_name, gpu_uuid, name_suffix, pci_addresses
+from kubectl_ghost.domain.consequences import consequences
+from kubectl_ghost.domain.devices import dra_devices, gpu_devices
+from kubectl_ghost.domain.faults import Effect
+from kubectl_ghost.domain.hardware import MigMode, NodeHardware
+from kubectl_ghost.domain.identity import name_suffix
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.quantity import mebibytes
+from kubectl_ghost.domain.slice_rules import CURRENT, SliceRules
+from kubectl_ghost.manifests.counters import counter_set
+from kubectl_ghost.manifests.devices import device
+from kubectl_ghost.manifests.node import membership_labels
 
 API_VERSION = "resource.k8s.io/v1"
+MOST_DEVICES = 128
+MOST_SPECIAL_DEVICES = 64
+"""Devices of a slice in which any has taints or counters (k8s.io/api resource/v1, from Kubernetes 1.35)."""
+MOST_COUNTER_SETS = 8
 
 
-def resource_slices(hardware: NodeHardware, owner: Json) -> list[Json]:
+def resource_slices(hardware: NodeHardware, owner: Json, rules: SliceRules = CURRENT) -> list[Json]:
     """The slices of one node, none where its GPUs are not offered through DRA.
 
     Args:
         hardware: the node's declaration.
         owner: the Node as the API server returned it; its uid goes into the owner reference, empty in a client dry run.
-
-    One slice holds every GPU of a node: at most 128 devices, none of which has taints or counters.
+        rules: what the server's version asks of slices.
     """
     if not hardware.settings.advertise.slices:
         return []
+    contents = _dynamic(hardware, rules) if hardware.settings.mig is MigMode.DYNAMIC else _static(hardware, rules)
+    return [_slice(hardware, owner, index, content, len(contents)) for index, content in enumerate(contents)]
+
+
+def _slice(hardware: NodeHardware, owner: Json, index: int, content: Json, count: int) -> Json:
     name = hardware.node_name
-    return [
-        {
-            "apiVersion": API_VERSION,
-            "kind": "ResourceSlice",
-            "metadata": {
-                "name": slice_name(name, 0),
-                "labels": {keys.MANAGED_BY_LABEL: keys.MANAGED_BY, keys.POOL_LABEL: hardware.settings.name},
-                "ownerReferences": [
-                    {
-                        "apiVersion": "v1",
-                        "controller": True,
-                        "kind": "Node",
-                        "name": name,
-                        "uid": owner["metadata"].get("uid", ""),
-                    }
-                ],
-            },
-            "spec": {
-                "devices": devices(hardware),
-                "driver": keys.GPU_DRIVER,
-                "nodeName": name,
-                "pool": {"generation": 1, "name": name, "resourceSliceCount": 1},
-            },
-        }
-    ]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ResourceSlice",
+        "metadata": {
+            "name": slice_name(name, index),
+            "labels": membership_labels(hardware),
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "controller": True,
+                    "kind": "Node",
+                    "name": name,
+                    "uid": owner["metadata"].get("uid", ""),
+                }
+            ],
+        },
+        "spec": {
+            **content,
+            "driver": keys.GPU_DRIVER,
+            "nodeName": name,
+            "pool": {"generation": 1, "name": name, "resourceSliceCount": count},
+        },
+    }
 
 
 def slice_name(node_name: str, index: int) -> str:
@@ -61,49 +73,41 @@ def slice_name(node_name: str, index: int) -> str:
     return f"{index:05d}-{keys.GPU_DRIVER}-{node_name}-{name_suffix(node_name)}"
 
 
-def devices(hardware: NodeHardware) -> list[Json]:
-    """Every whole GPU of the node as a device."""
-    settings, name = hardware.settings, hardware.node_name
-    return [
-        {
-            "attributes": {**fixed, "uuid": {"string": gpu_uuid(name, index)}},
-            "capacity": _memory(settings.model),
-            "name": gpu_name(index),
-        }
-        for index, fixed in enumerate(_fixed_attributes(settings.model, settings.gpus))
+def _static(hardware: NodeHardware, rules: SliceRules) -> list[Json]:
+    """Whole GPUs and instances that exist, in as few slices as the limits allow; one at least."""
+    devices = [_tainted(hardware, found.gpu, device(hardware, found), rules) for found in dra_devices(hardware)]
+    most = MOST_SPECIAL_DEVICES if any("taints" in found for found in devices) else MOST_DEVICES
+    return [{"devices": list(part)} for part in _parts(devices, most)] or [{"devices": []}]
+
+
+def _dynamic(hardware: NodeHardware, rules: SliceRules) -> list[Json]:
+    """Counters of all GPUs apart and first, then a slice for each GPU; Kubernetes 1.34 wants them together."""
+    gpus = range(hardware.settings.gpus)
+    sets = [counter_set(hardware, index) for index in gpus]
+    devices = [
+        [_tainted(hardware, index, device(hardware, found), rules) for found in gpu_devices(hardware, index)]
+        for index in gpus
     ]
+    if rules.counters_beside_devices:
+        return [{"sharedCounters": [counters], "devices": found} for counters, found in zip(sets, devices, strict=True)]
+    parts = _parts(sets, MOST_COUNTER_SETS)
+    return [*({"sharedCounters": list(part)} for part in parts), *({"devices": found} for found in devices)]
 
 
-@cache
-def _memory(model_key: str) -> Json:
-    return {"memory": {"value": mebibytes(model(model_key).memory_mib)}}
-
-
-@cache
-def _fixed_attributes(model_key: str, gpus: int) -> list[Json]:
-    """What the GPUs at one place of any such node have in common: all but the UUID. Shared, so never changed."""
-    board, stack = model(model_key), driver()
-    common: Json = {
-        "type": {"string": "gpu"},
-        "productName": {"string": board.nvml_name},
-        "brand": {"string": stack.brand},
-        "architecture": {"string": board.architecture},
-        "cudaComputeCapability": {"version": f"{board.compute_capability}.0"},
-        "driverVersion": {"version": semantic_version(stack.version)},
-        "cudaDriverVersion": {"version": f"{stack.cuda}.0"},
-    }
-    if board.addressing_mode is not None:
-        common["addressingMode"] = {"string": board.addressing_mode}
-    return [
-        {
-            **common,
-            "resource.kubernetes.io/pciBusID": {"string": address.bus_id},
-            "resource.kubernetes.io/pcieRoot": {"string": address.root},
-        }
-        for address in pci_addresses(board, gpus)
+def _tainted(hardware: NodeHardware, gpu: int, wanted: Json, rules: SliceRules) -> Json:
+    taints = [
+        {"key": taint.key, "effect": taint.effect.value, **({"value": taint.value} if taint.value else {})}
+        for taint in consequences(hardware).taints.get(gpu, ())
+        if rules.effect_none or taint.effect is not Effect.NONE
     ]
+    return {**wanted, "taints": taints} if taints else wanted
 
 
-def semantic_version(text: str) -> str:
-    """A driver version without leading zeros, as a DRA version attribute must be: 580.105.08 is 580.105.8."""
-    return ".".join(str(int(part)) for part in text.split("."))
+def _parts(items: Sequence[Json], most: int) -> Iterator[Sequence[Json]]:
+    for start in range(0, len(items), most):
+        yield items[start : start + most]
+
+
+def devices_in(slices: Iterable[Json]) -> list[Json]:
+    """Every device of these slices."""
+    return list(chain.from_iterable(item["spec"].get("devices") or () for item in slices))

@@ -16,6 +16,19 @@ class Verb(StrEnum):
     CONFIGURED = "configured"
     UNCHANGED = "unchanged"
     DELETED = "deleted"
+    CORDONED = "cordoned"
+    ALREADY_CORDONED = "already cordoned"
+    UNCORDONED = "uncordoned"
+    ALREADY_UNCORDONED = "already uncordoned"
+    EVICTING = "evicting"
+    EVICTED = "evicted"
+    FAILED = "failed"
+    DRAINED = "drained"
+    REBOOTING = "rebooting"
+    ALREADY_REBOOTING = "already rebooting"
+    REBOOTED = "rebooted"
+    ADOPTED = "adopted"
+    RELEASED = "released"
 
 
 @dataclass(frozen=True, slots=True)

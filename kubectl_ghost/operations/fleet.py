@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
 from kubectl_ghost.domain import keys
+from kubectl_ghost.domain.adoption import is_adopted, template_of
+from kubectl_ghost.domain.declaration import decode
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import has_our_label, is_ours, is_simulated
-from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, decode
+from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.quantity import count
 
@@ -23,6 +25,11 @@ def pool_selector(name: str) -> str:
     return f"{OURS},{keys.POOL_LABEL}={name}"
 
 
+def template_selector(name: str) -> str:
+    """Label selector of the nodes that were adopted with a pool's settings, and of their slices."""
+    return f"{OURS},{keys.TEMPLATE_LABEL}={name}"
+
+
 def hardware_of(node: Json) -> NodeHardware:
     """What a node of ours is declared to have.
 
@@ -31,7 +38,13 @@ def hardware_of(node: Json) -> NodeHardware:
     """
     metadata = node["metadata"]
     annotations = metadata.get("annotations") or {}
-    return decode(annotations.get(keys.HARDWARE_ANNOTATION, ""), metadata["name"])
+    try:
+        return decode(annotations.get(keys.HARDWARE_ANNOTATION, ""), metadata["name"])
+    except GhostError as error:
+        if not is_adopted(node):
+            raise
+        hint = f"Give all nodes of its kind back with: kubectl ghost delete-pool {template_of(node)}"
+        raise GhostError(error.message, hint) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +96,34 @@ class Pool:
 
 
 def pools_of(nodes: Iterable[Json]) -> dict[str, Pool]:
-    """The pools that these nodes (ours only) form, sorted by name.
+    """The pools that these nodes (ours only) form, sorted by name; adopted ones are in none.
 
     Pool and index are read off a node's name, which nobody can change; the pool label is a copy that `sync` repairs.
     """
     members: dict[str, dict[int, Json]] = {}
     for node in nodes:
         pool, _, index = node["metadata"]["name"].rpartition("-")
-        if is_ours(node) and index.isdecimal() and index == str(int(index)):
+        if is_ours(node) and not is_adopted(node) and index.isdecimal() and index == str(int(index)):
             members.setdefault(pool, {})[int(index)] = node
     return {name: Pool(name, dict(sorted(members[name].items()))) for name in sorted(members)}
+
+
+def adopted_of(nodes: Iterable[Json]) -> dict[str, Json]:
+    """Those of these nodes that were adopted, by name."""
+    found = {node["metadata"]["name"]: node for node in nodes if is_ours(node) and is_adopted(node)}
+    return dict(sorted(found.items()))
+
+
+def groups_of(nodes: Iterable[Json]) -> dict[str, list[Json]]:
+    """The nodes of every pool, by its name: its own by index, then those adopted with its settings.
+
+    A pool that is gone may have adopted nodes still.
+    """
+    listed = list(nodes)
+    groups = {name: list(pool.nodes.values()) for name, pool in pools_of(listed).items()}
+    for node in adopted_of(listed).values():
+        groups.setdefault(template_of(node), []).append(node)
+    return dict(sorted(groups.items()))
 
 
 def readable_settings(pools: Iterable[Pool], warnings: list[str]) -> list[PoolSettings]:
@@ -106,7 +137,7 @@ def readable_settings(pools: Iterable[Pool], warnings: list[str]) -> list[PoolSe
     return found
 
 
-def unknown_pool(name: str, pools: Mapping[str, Pool]) -> GhostError:
+def unknown_pool(name: str, pools: Mapping[str, object]) -> GhostError:
     """The error for a pool that is not there, naming those that are."""
     present = ", ".join(pools) or "none"
     return GhostError(f'pool "{name}" not found', f"Pools in this cluster: {present}.")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kubectl_ghost.cluster.errors import AlreadyExists, Conflict, NotFound
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
 from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.consequences import remembering_conditions
+from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import has_our_label, is_ours
-from kubectl_ghost.domain.hardware import NodeHardware
+from kubectl_ghost.domain.hardware import MigMode, NodeHardware
 from kubectl_ghost.domain.keys import (
     HARDWARE_ANNOTATION,
     KWOK_NODE_KEY,
@@ -19,14 +23,19 @@ from kubectl_ghost.domain.keys import (
     MANAGED_BY_LABEL,
     Json,
 )
+from kubectl_ghost.domain.resettling import with_settings
+from kubectl_ghost.domain.slice_rules import CURRENT, SliceRules, slice_rules
 from kubectl_ghost.manifests.node import node as node_manifest
-from kubectl_ghost.manifests.patches import node_patch, status_patch, updated_slice
+from kubectl_ghost.manifests.patches import node_patch, status_patch
 from kubectl_ghost.manifests.resource_slice import resource_slices
+from kubectl_ghost.manifests.slice_updates import SliceUpdate, slice_updates
 from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.slices import read_slices
 
-_ATTEMPTS = 8
+_ATTEMPTS = 16
+_PAUSE_SECONDS = 0.02
 HardwareChange = Callable[[NodeHardware], NodeHardware]
 """A pure change of the declaration; it is applied anew to what is read after a conflict."""
 
@@ -53,7 +62,7 @@ def bring_node(
 
     def change(old: NodeHardware) -> NodeHardware:
         wanted = declare()
-        return replace(old, settings=wanted.settings, pool_size=wanted.pool_size)
+        return replace(with_settings(old, wanted.settings), pool_size=wanted.pool_size)
 
     for _ in range(_ATTEMPTS):
         if live is None:
@@ -130,6 +139,8 @@ def update_node(
         except Conflict:
             if attempt == _ATTEMPTS - 1:
                 raise
+            # Whoever else is at it would otherwise meet us again at the same place.
+            time.sleep(random.uniform(0, _PAUSE_SECONDS * attempt))
             if on_conflict is not None:
                 on_conflict()
             live = writer.get(NODES, live["metadata"]["name"])
@@ -139,46 +150,80 @@ def update_node(
 
 def _update_once(writer: Writer, live: Json, change: HardwareChange, slices: Sequence[Json] | None) -> list[Change]:
     old = hardware_of(live)
-    new = change(old)
+    new = remembering_conditions(change(old))
     verb = Verb.UNCHANGED
     if patch := node_patch(old, new, live):
         live, verb = writer.patch(NODES, live, patch), Verb.CONFIGURED
-    if patch := status_patch(new, live):
+    if patch := status_patch(new, live, now()):
         live, verb = writer.patch(NODES, live, patch, subresource="status"), Verb.CONFIGURED
     if slices is None:
         slices = read_slices(writer, node_name=live["metadata"]["name"])
-    return [Change(NODES, verb, live), *_write_slices(writer, new, live, slices)]
+    changes = _write_slices(writer, new, live, slices)
+    if any(change.verb is not Verb.UNCHANGED for change in changes) and writer.dry_run is DryRun.NONE:
+        _require_latest(writer, live)
+    return [Change(NODES, verb, live), *changes]
+
+
+def _require_latest(writer: Writer, live: Json) -> None:
+    """Make sure that the slices were derived from the declaration that stands on the node now.
+
+    A slice is another object than the node, so two commands at once could write them in the other order than their
+    declarations. Whoever writes slices last looks at the node after that, so the last look sees the last declaration.
+
+    Raises:
+        Conflict: somebody has declared something else meanwhile: everything is derived anew.
+    """
+    name = live["metadata"]["name"]
+    latest = writer.find(NODES, name)
+    if latest is not None and _declared(latest) != _declared(live):
+        raise Conflict(f'node "{name}" was declared anew while its slices were written')
+
+
+def _declared(node: Json) -> str | None:
+    text: str | None = (node["metadata"].get("annotations") or {}).get(HARDWARE_ANNOTATION)
+    return text
 
 
 def _write_slices(writer: Writer, hardware: NodeHardware, node: Json, live: Sequence[Json]) -> list[Change]:
-    present = {item["metadata"]["name"]: item for item in live}
-    changes = []
-    for wanted in resource_slices(hardware, node):
-        changes.append(_write_slice(writer, wanted, present.pop(wanted["metadata"]["name"], None), node))
-    for leftover in present.values():
+    wanted = resource_slices(hardware, node, _rules(writer, hardware))
+    updates, leftovers = slice_updates(wanted, live)
+    changes = [_write_slice(writer, update, node) for update in updates]
+    for leftover in leftovers:
         writer.delete(RESOURCE_SLICES, leftover, node=node)
         changes.append(Change(RESOURCE_SLICES, Verb.DELETED, leftover))
     return changes
 
 
-def _write_slice(writer: Writer, wanted: Json, live: Json | None, node: Json) -> Change:
+def _rules(writer: Writer, hardware: NodeHardware) -> SliceRules:
+    """The server's rules for slices, asked for only where they matter."""
+    plain = hardware.settings.mig is MigMode.STATIC and not hardware.gpus and not hardware.faults
+    return CURRENT if plain else slice_rules(writer.server_version())
+
+
+def _write_slice(writer: Writer, update: SliceUpdate, node: Json) -> Change:
+    if not update.differs and update.live is not None:
+        return Change(RESOURCE_SLICES, Verb.UNCHANGED, update.live)
+    body, live = update.body, update.live
     if live is None:
         try:
-            return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
+            return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, body, node=node))
         except AlreadyExists:
             # Left behind by a node of the same name that has gone: it still names that node's uid as its owner.
-            live = writer.find(RESOURCE_SLICES, wanted["metadata"]["name"])
+            live = writer.find(RESOURCE_SLICES, body["metadata"]["name"])
             if live is None:
-                return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
+                return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, body, node=node))
             _refuse_unmarked(live)
-    body = updated_slice(wanted, live)
-    if body is None:
-        return Change(RESOURCE_SLICES, Verb.UNCHANGED, live)
     try:
         return Change(RESOURCE_SLICES, Verb.CONFIGURED, writer.replace(RESOURCE_SLICES, live, body, node=node))
     except NotFound:
         # The garbage collector took the leftover between reading and writing.
-        return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, wanted, node=node))
+        return Change(RESOURCE_SLICES, Verb.CREATED, writer.create(RESOURCE_SLICES, _new(body), node=node))
+
+
+def _new(body: Json) -> Json:
+    """The same slice without what the server gave the one that is gone."""
+    kept = {key: body["metadata"][key] for key in ("name", "labels", "ownerReferences")}
+    return {**body, "metadata": kept}
 
 
 def _refuse_unmarked(live: Json) -> None:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from kubectl_ghost.cluster.errors import Conflict, NotFound
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_SLICES
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, TaintMode
-from kubectl_ghost.domain.holders import assignments, is_finished, recorded_gpus, requested_gpus
-from kubectl_ghost.domain.keys import GPUS_ANNOTATION, Json
+from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.requests import RebootSigns
+from kubectl_ghost.domain.resettling import with_settings
+from kubectl_ghost.operations.adoption import Template, adopt_matching, check_template, followed, repair_adopted
+from kubectl_ghost.operations.answering import REBOOT_SECONDS, answer_nodes
+from kubectl_ghost.operations.assignments import record_assignments
+from kubectl_ghost.operations.change_hardware import end_what_is_over
 from kubectl_ghost.operations.changes import Change, Verb
-from kubectl_ghost.operations.delete_pool import delete_nodes, delete_pools
+from kubectl_ghost.operations.delete_pool import delete_nodes, delete_pools, deletion
 from kubectl_ghost.operations.device_classes import ensure_device_classes
 from kubectl_ghost.operations.fleet import (
     OURS,
     Pool,
+    adopted_of,
     hardware_of,
     pools_of,
     refuse_terminating,
@@ -31,26 +34,41 @@ from kubectl_ghost.operations.holdings import refuse_cut_off
 from kubectl_ghost.operations.reconcile import bring_node, update_node
 from kubectl_ghost.operations.slices import slices_by_node
 
+_STANDARD = RebootSigns()
 
-def sync(writer: Writer, warnings: list[str]) -> Iterator[Change]:
+
+def sync(
+    writer: Writer,
+    warnings: list[str],
+    signs: RebootSigns = _STANDARD,
+    reboot_seconds: float = REBOOT_SECONDS,
+    template: Template | None = None,
+) -> Iterator[Change]:
     """Reconcile every pool in turn: the settings and the size on a pool's first node hold for all of it.
 
     What a kill has left half done is finished: nodes that are missing are made, those beyond the size go, and so does
-    a pool that was being deleted.
+    a pool that was being deleted. What ends by itself is ended, and what is asked of nodes is answered.
 
     Args:
         warnings: receives a line for what the server does not allow.
+        signs: what counts as a request to reboot a node.
+        reboot_seconds: how long such a reboot takes.
+        template: which nodes of others are to be adopted.
 
     Raises:
-        GhostError: before anything is written, if finishing a pool's change would take GPUs from pods; after all the
-            others have been reconciled, if a declaration cannot be read.
+        GhostError: before anything is written, if finishing a pool's change would take GPUs from pods, or there is no
+            such pool to adopt for; after all the others have been reconciled, if a declaration cannot be read.
     """
+    if template is not None:
+        check_template(writer, template)
+    yield from end_what_is_over(writer)
     found = survey(writer)
     warnings += unmarked_warnings(found)
     real = bool(found.real)
     # Slices before nodes: one that is published in between then has its node in the list and is no stray.
     slices = slices_by_node(writer, OURS)
-    everything = pools_of(writer.list(NODES, label_selector=OURS).items)
+    nodes = writer.list(NODES, label_selector=OURS).items
+    everything = pools_of(nodes)
     readable, problems = _readable(everything)
     going = [pool for pool in readable.values() if pool.size == 0]
     pools = {name: pool for name, pool in readable.items() if pool.size}
@@ -58,13 +76,24 @@ def sync(writer: Writer, warnings: list[str]) -> Iterator[Change]:
     settings = {name: _settings(pool.settings, real=real) for name, pool in pools.items()}
     for name, pool in pools.items():
         refuse_cut_off(writer, pool.by_name, settings[name])
-    yield from ensure_device_classes(writer, settings.values(), warnings, unread=bool(problems))
+    ending = deletion(nodes, [pool.name for pool in going]) if going else None
+    adopted, damaged = _readable_adopted(nodes, set(ending.returning) if ending else set())
+    problems += damaged
+    follows = followed(writer, adopted, settings, warnings)
+    wanted = [*settings.values(), *follows.values()]
+    yield from ensure_device_classes(writer, wanted, warnings, unread=bool(problems))
     for pool in pools.values():
         yield from _sync_pool(writer, pool, slices, real=real)
-    yield from _delete_strays(writer, everything, slices)
-    yield from _record_assignments(writer, pools, settings)
-    if going:
-        yield from delete_pools(writer, going, [pool for pool in everything.values() if pool not in going], warnings)
+    yield from repair_adopted(writer, adopted, follows, slices)
+    yield from _delete_strays(writer, everything, slices, adopted_of(nodes))
+    if template is not None:
+        yield from adopt_matching(writer, template, warnings)
+    yield from _record_assignments(writer, _settled(pools, settings, adopted, follows))
+    # As they were read: a request on one that has changed since is read again where it is answered.
+    asked = [*(node for pool in pools.values() for node in pool.by_name.values()), *adopted.values()]
+    yield from answer_nodes(writer, asked, signs, reboot_seconds)
+    if ending is not None:
+        yield from delete_pools(writer, ending, warnings)
     if problems:
         raise problems[0]
 
@@ -83,6 +112,21 @@ def _readable(pools: Mapping[str, Pool]) -> tuple[dict[str, Pool], list[GhostErr
     return good, problems
 
 
+def _readable_adopted(nodes: list[Json], going: Collection[str]) -> tuple[dict[str, Json], list[GhostError]]:
+    """The adopted nodes that stay and can be read, and what is wrong with the others."""
+    good, problems = {}, []
+    for name, node in adopted_of(nodes).items():
+        if name in going or node["metadata"].get("deletionTimestamp"):
+            continue
+        try:
+            hardware_of(node)
+        except GhostError as error:
+            problems.append(error)
+        else:
+            good[name] = node
+    return good, problems
+
+
 def _settings(declared: PoolSettings, *, real: bool) -> PoolSettings:
     return replace(declared, tainted=real) if declared.taint is TaintMode.AUTO else declared
 
@@ -93,7 +137,7 @@ def _sync_pool(writer: Writer, pool: Pool, slices: Mapping[str, list[Json]], *, 
     changes = update_node(
         writer,
         pool.first,
-        lambda declared: replace(declared, settings=_settings(declared.settings, real=real)),
+        lambda declared: with_settings(declared, _settings(declared.settings, real=real)),
         slices.get(name, []),
     )
     yield from changes
@@ -117,8 +161,10 @@ def _sync_pool(writer: Writer, pool: Pool, slices: Mapping[str, list[Json]], *, 
         yield from delete_nodes(writer, pool.surplus)
 
 
-def _delete_strays(writer: Writer, pools: Mapping[str, Pool], slices: Mapping[str, list[Json]]) -> Iterator[Change]:
-    present = {name for pool in pools.values() for name in pool.by_name}
+def _delete_strays(
+    writer: Writer, pools: Mapping[str, Pool], slices: Mapping[str, list[Json]], adopted: Collection[str]
+) -> Iterator[Change]:
+    present = {name for pool in pools.values() for name in pool.by_name} | set(adopted)
     # Those that were missing have been made meanwhile.
     present |= {f"{name}-{index}" for name, pool in pools.items() for index in range(_declared_size(pool))}
     for name, items in slices.items():
@@ -134,35 +180,23 @@ def _declared_size(pool: Pool) -> int:
         return 0
 
 
-def _record_assignments(
-    writer: Writer, pools: Mapping[str, Pool], settings: Mapping[str, PoolSettings]
-) -> Iterator[Change]:
-    """Write down, on pods of the device-plugin path, the GPUs that they have: from then on it is a fact."""
-    nodes = {name: node for pool in pools.values() for name, node in pool.by_name.items()}
-    offered = {
-        name: settings[pool.name].gpus
-        for pool in pools.values()
-        if settings[pool.name].advertise.capacity
-        for name in pool.by_name
+def _settled(
+    pools: Mapping[str, Pool],
+    settings: Mapping[str, PoolSettings],
+    adopted: Mapping[str, Json],
+    follows: Mapping[str, PoolSettings],
+) -> dict[str, tuple[Json, PoolSettings]]:
+    """Every node with the settings that it has now."""
+    own = {name: (node, settings[pool.name]) for pool in pools.values() for name, node in pool.by_name.items()}
+    return {**own, **{name: (node, follows[name]) for name, node in adopted.items()}}
+
+
+def _record_assignments(writer: Writer, found: Mapping[str, tuple[Json, PoolSettings]]) -> Iterator[Change]:
+    nodes = {name: node for name, (node, _) in found.items()}
+    hardware = {
+        name: with_settings(hardware_of(node), settings)
+        for name, (node, settings) in found.items()
+        if settings.advertise.capacity
     }
-    on_node: dict[str, list[Json]] = defaultdict(list)
-    for pod in writer.list(PODS, field_selector="spec.nodeName!=").items if offered else ():
-        if pod["spec"]["nodeName"] in offered and requested_gpus(pod) and not is_finished(pod):
-            on_node[pod["spec"]["nodeName"]].append(pod)
-    records = []
-    for name, pods in on_node.items():
-        given = assignments(pods, offered[name])
-        for pod in pods:
-            gpus = given[(pod["metadata"]["namespace"], pod["metadata"]["name"])]
-            if gpus and not recorded_gpus(pod):
-                records.append((pod, gpus))
-
-    def record(item: tuple[Json, tuple[str, ...]]) -> Change | None:
-        pod, gpus = item
-        patch = {"metadata": {"annotations": {GPUS_ANNOTATION: ",".join(gpus)}}}
-        # A pod that changes or ends just now is recorded the next time.
-        with contextlib.suppress(Conflict, NotFound):
-            return Change(PODS, Verb.CONFIGURED, writer.patch(PODS, pod, patch, node=nodes[pod["spec"]["nodeName"]]))
-        return None
-
-    yield from filter(None, run_ordered(record, records))
+    pods = writer.list(PODS, field_selector="spec.nodeName!=").items if hardware else []
+    yield from record_assignments(writer, nodes, hardware, pods)

@@ -10,10 +10,11 @@ from kubectl_ghost.cluster.errors import Gone
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.domain.keys import NODE_DOWN_ANNOTATION, Json
+from kubectl_ghost.domain.keys import NODE_DOWN_ANNOTATION, NODE_UNREACHABLE_ANNOTATION, Json
 
 Progress = Callable[[int, int], None]
 """Called with the number of nodes that are Ready and the number awaited."""
+_DOWN = {NODE_DOWN_ANNOTATION, NODE_UNREACHABLE_ANNOTATION}
 _PATIENCE = 30.0
 """Seconds without any node becoming Ready after which kwok is taken to be absent: it needs milliseconds a node."""
 _POLL_SECONDS = 0.2
@@ -31,7 +32,7 @@ def is_ready(node: Json) -> bool:
 
 def may_become_ready(node: Json) -> bool:
     """Whether waiting for a node makes sense: one that is declared down stays NotReady."""
-    return NODE_DOWN_ANNOTATION not in (node["metadata"].get("annotations") or {})
+    return _DOWN.isdisjoint(node["metadata"].get("annotations") or {})
 
 
 class _Countdown:

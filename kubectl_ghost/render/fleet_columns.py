@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from kubectl_ghost.domain.keys import POOL_LABEL, RACK_LABEL, ZONE_LABEL, Json
+from kubectl_ghost.domain.keys import POOL_LABEL, RACK_LABEL, TEMPLATE_LABEL, ZONE_LABEL, Json
 from kubectl_ghost.render.age import age
 from kubectl_ghost.render.columns import Column
 
@@ -20,7 +20,10 @@ def pool_columns(now: datetime) -> list[Column]:
         Column("GPUS", _at("status", "gpus")),
         Column("HELD", _at("status", "heldGpus")),
         Column("FREE", _at("status", "freeGpus")),
+        Column("OCCUPIED", _at("status", "occupiedGpus")),
+        Column("FAULTY", _at("status", "faultyGpus")),
         Column("ADVERTISE", _at("spec", "advertise")),
+        Column("MIG", _at("spec", "mig"), wide=True),
         Column("AGE", _age(now)),
         Column("CPU", _at("spec", "cpu"), wide=True),
         Column("MEMORY", _at("spec", "memory"), wide=True),
@@ -39,7 +42,7 @@ def node_columns(now: datetime, held: Callable[[str], int]) -> list[Column]:
     return [
         Column("NAME", _name),
         Column("STATUS", _node_status),
-        Column("POOL", _label(POOL_LABEL)),
+        Column("POOL", lambda row: _label(POOL_LABEL)(row) or _label(TEMPLATE_LABEL)(row)),
         Column("GPU", _label("nvidia.com/gpu.product")),
         Column("GPUS", _label("nvidia.com/gpu.count")),
         Column("HELD", lambda row: str(held(_name(row)))),
@@ -58,6 +61,8 @@ def gpu_columns(now: datetime) -> list[Column]:
         Column("NAME", _name),
         Column("POOL", _at("spec", "pool")),
         Column("GPU", _at("spec", "product")),
+        Column("STATE", _at("status", "state")),
+        Column("MIG", _at("status", "mig")),
         Column("HOLDER", _holders),
         Column("AGE", _age(now)),
         Column("CLAIM", _claims, wide=True),
@@ -118,7 +123,8 @@ def _node_status(node: Json) -> str:
 
 
 def _holders(gpu: Json) -> str:
-    return ",".join(f"{holder['namespace']}/{holder['pod']}" for holder in gpu["status"]["holders"])
+    names = [f"{holder['namespace']}/{holder['pod']}" for holder in gpu["status"]["holders"]]
+    return ",".join(dict.fromkeys(names))
 
 
 def _claims(gpu: Json) -> str:

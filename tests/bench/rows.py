@@ -12,9 +12,11 @@ from kubectl_ghost.cluster.kubeconfig import Overrides, load
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.transport import Transport
 from kubectl_ghost.operations.waiting import wait_ready
+from tests.bench.faults import fault_rows
 from tests.bench.measure import Row, Sample, run, timed
 from tests.e2e.support import E2ECluster
 
+SMALL = 2
 NODES = 1000
 LARGE = 5000
 PLANNED = 10_000
@@ -73,8 +75,10 @@ def all_rows(bench: Bench) -> Iterator[Row]:
     """Every row, measured one after the other."""
     yield _start_up(bench)
     yield _small_status(bench)
+    yield from _faults(bench, SMALL, "<= 0.3 s", "0.085 s")
     yield _plan_only(bench)
     yield from _bulk(bench)
+    yield from _faults(bench, NODES, "<= 1 s", "1.7-20 s")
     yield from _large(bench)
 
 
@@ -97,6 +101,13 @@ def _small_status(bench: Bench) -> Row:
         row.peer.append(bench.kubectl("get", "nodes"))
     bench.ghost("delete-pool", "--all")
     return row
+
+
+def _faults(bench: Bench, nodes: int, goal: str, peer: str) -> Iterator[Row]:
+    bench.ghost("add-pool", "--count", str(nodes))
+    bench.settle()
+    yield from fault_rows(bench.cluster, nodes, bench.runs, goal, peer)
+    bench.ghost("delete-pool", "--all")
 
 
 def _plan_only(bench: Bench) -> Row:

@@ -32,7 +32,15 @@ def test_thirty_two_claims_run_and_the_thirty_third_waits(empty):
 
     status = json.loads(empty.ghost("status", "-o", "json").stdout)
     (pool,) = status["pools"]
-    assert pool["status"] == {"nodes": 4, "readyNodes": 4, "gpus": 32, "heldGpus": 32, "freeGpus": 0}
+    assert pool["status"] == {
+        "nodes": 4,
+        "readyNodes": 4,
+        "gpus": 32,
+        "heldGpus": 32,
+        "freeGpus": 0,
+        "occupiedGpus": 0,
+        "faultyGpus": 0,
+    }
     (workload,) = status["workloads"]
     assert (workload["workload"], workload["pods"], workload["gpus"]) == ("deployment/train", 32, 32)
     assert workload["via"] == ["claim"]

@@ -45,6 +45,27 @@ def test_kinds(status, reason, kind):
 
 
 @pytest.mark.parametrize(
+    ("said", "budget"),
+    [
+        ("The disruption budget web needs 2 healthy pods and has 2 currently", "web"),
+        ("The disruption budget web is still being processed by the server.", "web"),
+        ("no more than one at a time", "no more than one at a time"),
+        ("The disruption budget ", "The disruption budget "),
+    ],
+)
+def test_an_eviction_that_a_budget_blocks_names_it(said, budget):
+    causes = [{"reason": "DisruptionBudget", "message": said}]
+    error = made(429, "Cannot evict pod", "TooManyRequests", causes=causes)
+    assert type(error) is errors.Blocked
+    assert error.budget == budget
+    assert error.cause == said.removesuffix(".")
+
+
+def test_a_busy_server_is_no_budget():
+    assert type(made(429, "busy", "TooManyRequests", causes=[{"reason": "Other"}])) is errors.TooManyRequests
+
+
+@pytest.mark.parametrize(
     ("error", "message"),
     [
         (made(404, 'nodes "x" not found', "NotFound"), 'Error from server (NotFound): nodes "x" not found'),

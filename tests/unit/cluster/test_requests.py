@@ -69,6 +69,20 @@ def test_deletes_carry_everything_in_the_body():
     }
 
 
+@pytest.mark.parametrize("grace", [None, 30])
+def test_an_eviction_is_of_the_pod_that_was_read(grace):
+    request = requests.evict(PODS, POD, dry_run=True, grace_seconds=grace)
+    assert (request.method, request.path) == ("POST", "/api/v1/namespaces/ml/pods/p/eviction")
+    assert request.query["dryRun"] == "All"
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"], "preconditions": {"uid": "u-2"}}
+    assert request.body == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "p", "namespace": "ml"},
+        "deleteOptions": options if grace is None else {**options, "gracePeriodSeconds": 30},
+    }
+
+
 def test_collections_need_a_selector():
     request = requests.delete_collection(RESOURCE_SLICES, "a=b", namespace=None, dry_run=False)
     assert request.query == {"labelSelector": "a=b"}

@@ -14,12 +14,14 @@ from kubectl_ghost.domain.errors import GuardRefusal
 LIVE = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "7", "labels": {"a": "1", "b": "2"}}}
 NODE = {"metadata": {"name": "owner"}}
 BODY = {"metadata": {"name": "n"}, "spec": {}}
+POD = {"metadata": {"name": "p", "namespace": "ml", "uid": "u"}}
 PATCH = {"metadata": {"labels": {"a": None}}}
 CALLS = {
     "create": lambda writer: writer.create(NODES, BODY, node=NODE),
     "patch": lambda writer: writer.patch(NODES, LIVE, PATCH, node=NODE, subresource="status"),
     "replace": lambda writer: writer.replace(NODES, LIVE, BODY, node=NODE),
     "delete": lambda writer: writer.delete(NODES, LIVE, node=NODE),
+    "evict": lambda writer: writer.evict(POD, node=NODE),
     "delete_collection": lambda writer: writer.delete_collection(NODES, "a=1", [LIVE], nodes=[NODE]),
 }
 SEEN_BY_GUARD = {
@@ -27,6 +29,7 @@ SEEN_BY_GUARD = {
     "patch": ("patch", LIVE, PATCH),
     "replace": ("replace", LIVE, BODY),
     "delete": ("delete", LIVE, None),
+    "evict": ("delete", POD, None),
     "delete_collection": ("delete", LIVE, None),
 }
 
@@ -36,7 +39,7 @@ class Recorder:
         self.calls = []
 
     def __call__(self, verb, resource, *, live, body, node):
-        assert resource is NODES
+        assert resource is (PODS if live is POD else NODES)
         assert node is NODE
         self.calls.append((verb, live, body))
 
@@ -102,12 +105,28 @@ def test_a_collection_needs_a_selector_and_every_object_is_guarded(server, conne
     assert len(server.seen) == 1
 
 
-def test_deleting_what_is_gone_is_fine(server, connect, status):
+@pytest.mark.parametrize("verb", ["delete", "evict"])
+def test_deleting_what_is_gone_is_fine(server, connect, status, verb):
     server.handle = lambda _: status(404, "NotFound", "gone")
-    CALLS["delete"](Writer(connect(), Recorder()))
+    CALLS[verb](Writer(connect(), Recorder()))
     server.handle = lambda _: status(409, "Conflict", "another uid")
     with pytest.raises(errors.Conflict):
-        CALLS["delete"](Writer(connect(), Recorder()))
+        CALLS[verb](Writer(connect(), Recorder()))
+
+
+def test_what_a_budget_blocks_is_told_at_once(server, connect, status):
+    causes = [{"reason": "DisruptionBudget", "message": "The disruption budget web is still being processed."}]
+    server.handle = lambda _: status(429, "TooManyRequests", "no", {"Retry-After": "10"}, causes=causes)
+    waited = []
+    with pytest.raises(errors.Blocked) as caught:
+        CALLS["evict"](Writer(connect(sleep=waited.append), Recorder()))
+    assert (caught.value.budget, waited, len(server.seen)) == ("web", [], 1)
+
+
+def test_a_busy_server_is_asked_again_for_an_eviction(server, connect, status, answer):
+    server.handle = lambda _: answer() if len(server.seen) > 1 else status(429, "X", "busy", {"Retry-After": "1"})
+    CALLS["evict"](Writer(connect(), Recorder()))
+    assert len(server.seen) == 2
 
 
 @pytest.mark.parametrize("verb", ["create", "patch", "replace"])

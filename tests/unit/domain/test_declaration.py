@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_ghost.domain.catalogue import model_keys
+from kubectl_ghost.domain.declaration import decode, encode
 from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.domain.hardware import Advertise, NodeHardware, PoolSettings, Taint, TaintMode, decode, encode
+from kubectl_ghost.domain.hardware import Advertise, NodeHardware, PoolSettings, Taint, TaintMode
 
 words = st.text("abcxyz-.0123456789", min_size=1, max_size=8)
 settings = st.builds(

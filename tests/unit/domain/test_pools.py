@@ -3,8 +3,10 @@
 import pytest
 
 from kubectl_ghost.domain.errors import InputError
-from kubectl_ghost.domain.hardware import Advertise, TaintMode
+from kubectl_ghost.domain.hardware import Advertise, MigMode, MigStrategy, Sharing, SharingKind, TaintMode
 from kubectl_ghost.domain.pools import PoolRequest, check_pool, configure, default_cpu, default_memory
+
+MPS, TIME_SLICED = Sharing(SharingKind.MPS, 4), Sharing(SharingKind.TIME_SLICING, 4, renamed=True)
 
 
 def test_no_argument_at_all_is_eight_h100():
@@ -68,6 +70,11 @@ def test_a_new_model_leaves_what_was_chosen():
         (PoolRequest(racks=("-",)), "--racks"),
         (PoolRequest(zones=("a", "a")), "names one twice"),
         (PoolRequest(zones=("a", "b"), racks=("r",)), "1 rack(s) cannot stand in 2 zones"),
+        (PoolRequest(model="t4", mig=MigMode.DYNAMIC), "--mig dynamic needs GPUs with MIG, and t4 has none"),
+        (PoolRequest(mig=MigMode.DYNAMIC, advertise=Advertise.DEVICE_PLUGIN), "--mig dynamic lives in ResourceSlices"),
+        (PoolRequest(mig=MigMode.DYNAMIC, sharing=MPS), "--sharing mps and --mig dynamic do not go together"),
+        (PoolRequest(advertise=Advertise.DRA, sharing=MPS), "--advertise dra counts none"),
+        (PoolRequest(advertise=Advertise.DRA, sharing=TIME_SLICED), "--sharing time-slicing needs GPUs that are"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(request_, words):
@@ -75,6 +82,21 @@ def test_nonsense_is_refused_in_one_line(request_, words):
         configure("node", None, request_)
     assert words in caught.value.message
     assert "\n" not in caught.value.message
+
+
+def test_mig_and_sharing_stay_until_something_else_is_said():
+    first = configure("a", None, PoolRequest(mig_strategy=MigStrategy.SINGLE, sharing=TIME_SLICED))
+    assert (first.mig, first.mig_strategy, first.sharing) == (MigMode.STATIC, MigStrategy.SINGLE, TIME_SLICED)
+    kept = configure("a", first, PoolRequest(mig=MigMode.DYNAMIC))
+    assert (kept.mig, kept.mig_strategy, kept.sharing) == (MigMode.DYNAMIC, MigStrategy.SINGLE, TIME_SLICED)
+    assert configure("a", kept, PoolRequest(sharing="none")).sharing is None
+
+
+def test_a_pool_of_dynamic_mig_cannot_become_one_without_mig():
+    dynamic = configure("a", None, PoolRequest(mig=MigMode.DYNAMIC))
+    with pytest.raises(InputError, match="l4 has none"):
+        configure("a", dynamic, PoolRequest(model="l4"))
+    assert configure("a", dynamic, PoolRequest(model="l4", mig=MigMode.STATIC)).mig is MigMode.STATIC
 
 
 def test_memory_without_a_unit_gets_the_right_spelling():

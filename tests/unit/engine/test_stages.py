@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from kubectl_ghost.domain.keys import DURATION_ANNOTATION, NODE_DOWN_ANNOTATION
+from kubectl_ghost.domain.keys import DURATION_ANNOTATION, NODE_DOWN_ANNOTATION, NODE_UNREACHABLE_ANNOTATION
 from kubectl_ghost.engine.stages import (
     contains,
     kinds_not_played,
@@ -23,6 +23,7 @@ def test_the_text_is_one_multi_document_yaml_of_all_stages() -> None:
         "node-initialize",
         "node-heartbeat-with-lease",
         "node-down",
+        "node-unreachable",
         "pod-ready",
         "pod-complete",
         "pod-delete",
@@ -37,6 +38,8 @@ def test_nodes_come_before_pods() -> None:
 def test_the_annotations_are_those_that_the_code_names() -> None:
     for name in ("node-down", "node-initialize", "node-heartbeat-with-lease"):
         assert NODE_DOWN_ANNOTATION in yaml.safe_dump(STAGES[name]["spec"]["selector"], width=1000)
+    for name in ("node-unreachable", "node-initialize", "node-heartbeat-with-lease"):
+        assert NODE_UNREACHABLE_ANNOTATION in yaml.safe_dump(STAGES[name]["spec"]["selector"], width=1000)
     assert DURATION_ANNOTATION in STAGES["pod-complete"]["spec"]["delay"]["durationFrom"]["jq"]["expression"]
 
 

@@ -10,9 +10,11 @@ from kubectl_ghost.domain.catalogue import model_keys
 from kubectl_ghost.domain.hardware import Advertise, NodeHardware, Taint
 from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.manifests.node import node
-from kubectl_ghost.manifests.patches import changed_keys, node_patch, same_quantity, status_patch, updated_slice
+from kubectl_ghost.manifests.patches import changed_keys, node_patch, same_quantity, status_patch
 from kubectl_ghost.manifests.resource_slice import resource_slices
+from kubectl_ghost.manifests.slice_updates import updated_slice
 
+NOW = "2026-11-30T12:00:00Z"
 BASE = configure("node", None, PoolRequest())
 FOREIGN_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
 
@@ -57,14 +59,14 @@ def live_node(hardware):
 def test_a_patch_leads_to_the_new_declaration_and_leaves_the_rest(old, new):
     before, after = NodeHardware(old, 1), NodeHardware(new, 1)
     live = live_node(before)
-    patched = merged(merged(live, node_patch(before, after, live)), status_patch(after, live))
+    patched = merged(merged(live, node_patch(before, after, live)), status_patch(after, live, NOW))
     wanted = live_node(after)
     assert patched["metadata"] == wanted["metadata"]
     assert patched["status"] == wanted["status"]
     by_identity = {(taint["key"], taint["effect"]): taint for taint in patched["spec"]["taints"]}
     assert by_identity == {(taint["key"], taint["effect"]): taint for taint in wanted["spec"]["taints"]}
     assert node_patch(after, after, patched) == {}
-    assert status_patch(after, patched) == {}
+    assert status_patch(after, patched, NOW) == {}
 
 
 @given(pools)
@@ -72,7 +74,7 @@ def test_at_rest_there_is_nothing_to_write(pool):
     hardware = NodeHardware(pool, 0)
     live = live_node(hardware)
     assert node_patch(hardware, hardware, live) == {}
-    assert status_patch(hardware, live) == {}
+    assert status_patch(hardware, live, NOW) == {}
 
 
 def test_what_someone_removed_or_changed_comes_back():
@@ -84,7 +86,7 @@ def test_what_someone_removed_or_changed_comes_back():
     assert node_patch(hardware, hardware, live) == {
         "metadata": {"labels": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8"}}
     }
-    assert status_patch(hardware, live) == {"status": {"capacity": {"nvidia.com/gpu": "8"}}}
+    assert status_patch(hardware, live, NOW) == {"status": {"capacity": {"nvidia.com/gpu": "8"}}}
 
 
 def test_capacity_left_by_an_interrupted_change_goes():
@@ -92,7 +94,7 @@ def test_capacity_left_by_an_interrupted_change_goes():
     live = live_node(NodeHardware(BASE, 0))
     wanted = NodeHardware(replace(BASE, advertise=Advertise.DRA), 0)
     gone = {"nvidia.com/gpu": None}
-    assert status_patch(wanted, live) == {"status": {"allocatable": gone, "capacity": gone}}
+    assert status_patch(wanted, live, NOW) == {"status": {"allocatable": gone, "capacity": gone}}
 
 
 def test_the_time_of_a_taint_that_stays_is_no_difference():

@@ -10,7 +10,8 @@ from kubectl_ghost.domain.catalogue import model_keys
 from kubectl_ghost.domain.hardware import Advertise, NodeHardware
 from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.manifests.device_class import gpu_device_class, mig_device_class
-from kubectl_ghost.manifests.resource_slice import resource_slices, semantic_version
+from kubectl_ghost.manifests.devices import semantic_version
+from kubectl_ghost.manifests.resource_slice import resource_slices
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "oracle" / "dra-h100-plain.json").read_text())[0]
 OWNER = {"metadata": {"uid": "u-1"}}

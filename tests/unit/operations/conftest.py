@@ -29,11 +29,11 @@ def in_order(monkeypatch):
 
 
 def _work_by(function, monkeypatch):
-    for name in ("add_pool", "delete_pool", "pods", "sync"):
+    for name in ("add_pool", "adoption", "assignments", "change_hardware", "delete_pool", "fillers", "pods", "sync"):
         monkeypatch.setattr(importlib.import_module(f"kubectl_ghost.operations.{name}"), "run_ordered", function)
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch):
     """Nothing here is slower than memory."""
-    monkeypatch.setattr("kubectl_ghost.operations.add_pool._LOOK_SECONDS", 0)
+    monkeypatch.setattr("kubectl_ghost.operations.evicting._LOOK_SECONDS", 0)

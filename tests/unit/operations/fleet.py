@@ -33,8 +33,8 @@ def scale_pool(writer, name, size):
 def delete_pool(writer, *names):
     """Run delete-pool to its end, of all pools without a name; returns the warnings."""
     warnings = []
-    going, staying = select_pools(writer, names, warnings, everything=not names, ignore_missing=False)
-    for _ in delete_pools(writer, going, staying, warnings):
+    what = select_pools(writer, names, warnings, everything=not names, ignore_missing=False)
+    for _ in delete_pools(writer, what, warnings):
         pass
     return warnings
 
@@ -89,7 +89,8 @@ def claim(name, node_name, devices, *pods):
 
 def holding(store, name, node_name, *devices):
     """Put a pod on a node that holds devices through a claim of its own."""
-    store.put(PODS, pod(name, node_name))
+    uses = [{"name": "gpu", "resourceClaimName": f"claim-{name}"}]
+    store.put(PODS, pod(name, node_name, resourceClaims=uses))
     store.put(RESOURCE_CLAIMS, claim(f"claim-{name}", node_name, devices, name))
 
 

@@ -16,11 +16,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from kubectl_ghost.cluster import resources
-from kubectl_ghost.cluster.errors import AlreadyExists, Conflict, NotFound
+from kubectl_ghost.cluster.errors import AlreadyExists, Blocked, Conflict, NotFound
 from kubectl_ghost.cluster.resources import Resource
 from kubectl_ghost.cluster.writes import Writer, merged
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.operations.drain import DAEMON_SETS
 from kubectl_ghost.operations.permission import permit
 
 KNOWN = (
@@ -29,6 +30,10 @@ KNOWN = (
     resources.RESOURCE_SLICES,
     resources.RESOURCE_CLAIMS,
     resources.DEVICE_CLASSES,
+    DAEMON_SETS,
+    resources.EVENTS,
+    resources.NAMESPACES,
+    resources.PRIORITY_CLASSES,
 )
 VERBS = {"POST": "create", "PATCH": "patch", "PUT": "replace", "DELETE": "delete"}
 Key = tuple[str, str, str]
@@ -58,24 +63,39 @@ class Store:
     Args:
         dra: whether resource.k8s.io/v1 is served.
         extended: whether the feature gate DRAExtendedResource is on; a server without it drops the field.
+
+    Attributes:
+        budgets: by a pod's name, the PodDisruptionBudget that does not let it be evicted.
     """
 
-    def __init__(self, *, dra: bool = True, extended: bool = True) -> None:
-        self.dra, self.extended = dra, extended
+    def __init__(self, *, dra: bool = True, extended: bool = True, taints: bool = True, counters: bool = True) -> None:
+        self.dra, self.extended, self.taints, self.counters = dra, extended, taints, counters
         self.objects: dict[Key, Json] = {}
         self.changes: list[tuple[int, str, Json]] = []
+        self.budgets: dict[str, str] = {}
         self.lock = threading.RLock()
         self.version = 0
 
     def copy(self) -> Store:
         """The same cluster once more. What is stored is never changed in place, so the objects are shared."""
-        twin = Store(dra=self.dra, extended=self.extended)
+        twin = Store(dra=self.dra, extended=self.extended, taints=self.taints, counters=self.counters)
         twin.objects, twin.changes, twin.version = dict(self.objects), list(self.changes), self.version
+        twin.budgets = dict(self.budgets)
         return twin
 
     def key(self, resource: Resource, name: str, namespace: str | None = None) -> Key:
         """The key of an object; pods are in `default` unless said otherwise."""
         return resource.kind, (namespace or "default") if resource.namespaced else "", name
+
+    def stripped(self, item: Json) -> Json:
+        """What a server whose feature gates are off leaves of a slice."""
+        spec = item.get("spec", {})
+        if not self.counters and "sharedCounters" in spec:
+            spec = {key: value for key, value in spec.items() if key != "sharedCounters"}
+        if not self.taints and "devices" in spec:
+            bare = [{key: value for key, value in found.items() if key != "taints"} for found in spec["devices"]]
+            spec = {**spec, "devices": bare}
+        return {**item, "spec": spec} if spec else item
 
     def put(self, resource: Resource, item: Json, *, kind: str = "ADDED") -> Json:
         """Store an object as it is, in a new version; what the server fills in is filled in."""
@@ -195,7 +215,7 @@ class Memory(Writer):
     def _ask(self, request: Any) -> bytes:
         resource, namespace, name, subresource = _parsed(request.path)
         body = json.loads(json.dumps(request.body)) if request.body is not None else {}
-        verb = VERBS.get(request.method, "get" if name else "list")
+        verb = "evict" if subresource == "eviction" else VERBS.get(request.method, "get" if name else "list")
         sent = Sent(verb, resource, name or body.get("metadata", {}).get("name", ""), dict(request.query))
         self.sent.append(sent)
         self.before_any(len(self.sent), sent)
@@ -203,12 +223,15 @@ class Memory(Writer):
             self.writes.append(sent)
             self.before(len(self.writes), sent)
         with self.store.lock:
-            if resource.group and not self.store.dra:
+            if resource.group == "resource.k8s.io" and not self.store.dra:
                 raise NotFound("the server could not find the requested resource", status=404)
             if verb in ("get", "list"):
                 answer = self._read(resource, namespace, name, request)
             elif verb == "create":
-                answer = self._create(resource, namespace, body)
+                dry = "dryRun" in request.query
+                answer = self.store.stripped(body) if dry else self._create(resource, namespace, body)
+            elif verb == "evict":
+                answer = self._evict(namespace, name, body["deleteOptions"])
             elif verb == "delete":
                 answer = self._delete(resource, namespace, name, request.query, body)
             else:
@@ -222,6 +245,7 @@ class Memory(Writer):
             item
             for item in self.store.all(resource)
             if _matches(item, request.query.get("labelSelector"), request.query.get("fieldSelector"))
+            and namespace in (None, item["metadata"].get("namespace"))
         ]
         if "PartialObjectMetadataList" in request.accept:
             found = [{"metadata": item["metadata"]} for item in found]
@@ -250,6 +274,15 @@ class Memory(Writer):
             after = {**after, "status": live["status"]}
         return live if after == live else self.store.put(resource, after, kind="MODIFIED")
 
+    def _evict(self, namespace: str | None, name: str, options: Json) -> Json:
+        if (budget := self.store.budgets.get(name)) is not None:
+            said = f"The disruption budget {budget} needs 1 healthy pods and has 1 currently"
+            causes = [{"reason": "DisruptionBudget", "message": said}]
+            raise Blocked("Cannot evict pod", status=429, details={"causes": causes})
+        if "dryRun" in options:
+            return self._live(resources.PODS, namespace, name)
+        return self._delete(resources.PODS, namespace, name, {}, options)
+
     def _delete(self, resource: Resource, namespace: str | None, name: str, query: Any, options: Json) -> Json:
         if name:
             if self._live(resource, namespace, name)["metadata"]["uid"] != options["preconditions"]["uid"]:
@@ -265,7 +298,8 @@ class Memory(Writer):
 def _parsed(path: str) -> tuple[Resource, str | None, str, str | None]:
     for resource in KNOWN:
         rest = path.removeprefix(f"{resource.root}/").split("/")
-        namespace = rest[1] if rest[0] == "namespaces" else None
+        # A namespace is an object, and what stands before the objects in it.
+        namespace = rest[1] if resource.namespaced and rest[0] == "namespaces" and len(rest) > 2 else None
         rest = rest[2:] if namespace else rest
         if path.startswith(f"{resource.root}/") and rest[0] == resource.plural:
             return resource, namespace, rest[1] if len(rest) > 1 else "", rest[2] if len(rest) > 2 else None

@@ -5,7 +5,8 @@ import pytest
 from kubectl_ghost.cluster.resources import DEVICE_CLASSES, NODES, PODS
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.operations.inventory import gpu_views, pool_views, read_inventory
+from kubectl_ghost.operations.inventory import read_inventory
+from kubectl_ghost.operations.views import gpu_views, pool_views
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import add_pool, delete_pool
 from tests.unit.operations.memory import Memory

@@ -193,16 +193,15 @@ def test_names_that_are_not_there_are_refused_or_ignored_as_asked():
     with pytest.raises(GhostError, match='pool "b" not found') as refusal:
         select_pools(reader, ["node", "b"], [], everything=False, ignore_missing=False)
     assert refusal.value.hint == "Pools in this cluster: node."
-    going, staying = select_pools(reader, ["b"], [], everything=False, ignore_missing=True)
-    assert (going, [pool.name for pool in staying]) == ([], ["node"])
+    what = select_pools(reader, ["b"], [], everything=False, ignore_missing=True)
+    assert (what.going, [pool.name for pool in what.staying]) == ([], ["node"])
+    assert not what
 
 
 def test_what_has_happened_is_told_with_every_object_by_name():
     store = fleet.cluster(1)
     writer = Memory(store)
-    going, staying = select_pools(writer, ["node"], [], everything=False, ignore_missing=False)
-    told = [
-        (change.verb.value, change.resource, change.name) for change in fleet.delete_pools(writer, going, staying, [])
-    ]
+    what = select_pools(writer, ["node"], [], everything=False, ignore_missing=False)
+    told = [(change.verb.value, change.resource, change.name) for change in fleet.delete_pools(writer, what, [])]
     assert told[0] == ("deleted", RESOURCE_SLICES, "00000-gpu.nvidia.com-node-0-lnzgc")
     assert told[-1] == ("deleted", NODES, "node-0")

@@ -3,7 +3,12 @@
 import pytest
 
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS
-from kubectl_ghost.operations.inventory import gpu_views, pool_views, read_inventory, waiting_views, workload_views
+from kubectl_ghost.domain.faults import Fault
+from kubectl_ghost.domain.hardware import GpuState, Occupancy
+from kubectl_ghost.domain.mig import MigInstance
+from kubectl_ghost.operations.inventory import read_inventory
+from kubectl_ghost.operations.reconcile import update_node
+from kubectl_ghost.operations.views import gpu_views, pool_views, waiting_views, workload_views
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import DRA, add_pool
 from tests.unit.operations.memory import Memory
@@ -48,7 +53,15 @@ def test_a_pools_numbers():
     store.edit(NODES, "node-1", lambda item: item["status"].update(READY))
     fleet.holding(store, "p", "node-0", "gpu-0", "gpu-1")
     node, other = pool_views(look(store))
-    assert node["status"] == {"nodes": 3, "readyNodes": 1, "gpus": 24, "heldGpus": 2, "freeGpus": 22}
+    assert node["status"] == {
+        "nodes": 3,
+        "readyNodes": 1,
+        "gpus": 24,
+        "heldGpus": 2,
+        "freeGpus": 22,
+        "occupiedGpus": 0,
+        "faultyGpus": 0,
+    }
     assert node["spec"]["zones"] == ["a", "b"]
     assert node["metadata"]["labels"] == {"team": "x"}
     assert node["metadata"]["creationTimestamp"] == store.one(NODES, "node-0")["metadata"]["creationTimestamp"]
@@ -83,7 +96,7 @@ def test_every_gpu_with_its_holders():
         [],
         [],
         [],
-        [{"namespace": "default", "pod": "p", "claim": "claim-p"}],
+        [{"namespace": "default", "pod": "p", "device": "gpu-1", "claim": "claim-p"}],
     ]
     assert len({view["spec"]["uuid"] for view in views}) == 4
 
@@ -188,3 +201,44 @@ def test_without_dra_there_are_no_claims():
     store.put(PODS, fleet.pod("p", "node-0", gpus=1))
     store.dra = False
     assert look(store).held_on("node-0") == 1
+
+
+def declare(store, name, change):
+    update_node(Memory(store), store.one(NODES, name), change)
+
+
+def test_each_gpu_is_counted_once():
+    """A broken GPU that a pod still holds is held and faulty, and subtracted from the free ones once."""
+    store = fleet.cluster(1)
+    fleet.holding(store, "p", "node-0", "gpu-0")
+    broken, busy = GpuState(faults=(Fault("xid", 79),)), GpuState(occupancy=Occupancy())
+    declare(store, "node-0", lambda old: old.with_gpu(0, broken).with_gpu(1, broken).with_gpu(2, busy))
+    (view,) = pool_views(look(store))
+    assert view["status"]["heldGpus"] == 1
+    assert view["status"]["faultyGpus"] == 2
+    assert view["status"]["occupiedGpus"] == 1
+    assert view["status"]["freeGpus"] == 5
+    assert [gpu["status"]["state"] for gpu in gpu_views(look(store))[:4]] == ["XID 79", "XID 79", "Occupied", "Healthy"]
+
+
+def test_a_fault_that_nobody_reacts_to_leaves_the_gpu_free():
+    store = fleet.cluster(1)
+    declare(store, "node-0", lambda old: old.with_gpu(0, GpuState(faults=(Fault("thermal"), Fault("xid", 31)))))
+    (view,) = pool_views(look(store))
+    # The device plugin and the DRA driver ignore XID 31, and neither looks at temperatures.
+    assert (view["status"]["freeGpus"], view["status"]["faultyGpus"]) == (8, 1)
+
+
+def test_a_split_gpu_is_held_by_who_holds_any_part_of_it():
+    store = fleet.cluster(1, gpus=2)
+    layout = (MigInstance("3g.40gb", 4), MigInstance("1g.10gb", 0), MigInstance("1g.10gb", 1))
+    declare(store, "node-0", lambda old: old.with_gpu(1, GpuState(mig=layout)))
+    fleet.holding(store, "p", "node-0", "gpu-1-mig-3g40gb-9-4", "gpu-1-mig-1g10gb-19-0")
+    (pool,) = pool_views(look(store))
+    assert (pool["status"]["gpus"], pool["status"]["heldGpus"], pool["status"]["freeGpus"]) == (2, 1, 1)
+    view = gpu_views(look(store))[1]
+    assert view["status"]["mig"] == "3g.40gb,1g.10gb*2"
+    assert [holder["device"] for holder in view["status"]["holders"]] == [
+        "gpu-1-mig-1g10gb-19-0",
+        "gpu-1-mig-3g40gb-9-4",
+    ]

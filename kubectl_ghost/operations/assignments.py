@@ -1,0 +1,50 @@
+"""Writing down, on pods of the device-plugin path, which devices they have: from then on it is a fact."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from kubectl_ghost.cluster.errors import Conflict, NotFound
+from kubectl_ghost.cluster.resources import PODS
+from kubectl_ghost.cluster.workers import run_ordered
+from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.devices import offers
+from kubectl_ghost.domain.hardware import NodeHardware
+from kubectl_ghost.domain.holders import assignments, is_finished, recorded_gpus, requested_devices
+from kubectl_ghost.domain.keys import GPUS_ANNOTATION, Json
+from kubectl_ghost.operations.changes import Change, Verb
+
+
+def record_assignments(
+    writer: Writer, nodes: Mapping[str, Json], hardware: Mapping[str, NodeHardware], pods: Iterable[Json]
+) -> Iterator[Change]:
+    """Record the devices of every pod on these nodes that has none on record.
+
+    Args:
+        nodes: the simulated nodes, by name: the guard's evidence.
+        hardware: their declarations; a node without one is left out.
+        pods: pods of the cluster, those on these nodes at least.
+    """
+    on_node: dict[str, list[Json]] = defaultdict(list)
+    for pod in pods:
+        if pod.get("spec", {}).get("nodeName") in hardware and requested_devices(pod) and not is_finished(pod):
+            on_node[pod["spec"]["nodeName"]].append(pod)
+    records = []
+    for name, found in on_node.items():
+        given = assignments(found, offers(hardware[name]))
+        for pod in found:
+            devices = given[(pod["metadata"]["namespace"], pod["metadata"]["name"])]
+            if devices and recorded_gpus(pod) != devices:
+                records.append((pod, devices))
+
+    def record(item: tuple[Json, tuple[str, ...]]) -> Change | None:
+        pod, devices = item
+        patch = {"metadata": {"annotations": {GPUS_ANNOTATION: ",".join(devices)}}}
+        # A pod that changes or ends just now is recorded the next time.
+        with contextlib.suppress(Conflict, NotFound):
+            return Change(PODS, Verb.CONFIGURED, writer.patch(PODS, pod, patch, node=nodes[pod["spec"]["nodeName"]]))
+        return None
+
+    yield from filter(None, run_ordered(record, records))

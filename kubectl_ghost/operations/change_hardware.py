@@ -1,0 +1,53 @@
+"""Changing the declared hardware of nodes: what mig-split, occupy, release, fault and drain have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from kubectl_ghost.cluster.resources import NODES
+from kubectl_ghost.cluster.workers import run_ordered
+from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.expiry import without_what_is_over
+from kubectl_ghost.domain.guard import is_ours
+from kubectl_ghost.domain.hardware import NodeHardware
+from kubectl_ghost.domain.keys import TIMED_LABEL
+from kubectl_ghost.operations.changes import Change
+from kubectl_ghost.operations.clock import now
+from kubectl_ghost.operations.fleet import OURS, hardware_of
+from kubectl_ghost.operations.reconcile import update_node
+from kubectl_ghost.operations.selecting import Chosen
+
+
+def change_nodes(
+    writer: Writer, chosen: Iterable[Chosen], change: Callable[[NodeHardware, Chosen], NodeHardware]
+) -> Iterator[Change]:
+    """Bring these nodes to their changed declarations, many at a time, yielding what happened in order.
+
+    Args:
+        change: the pure change. It is given the declaration as it is at that moment, which may be a newer one than
+            that in `Chosen` when somebody else has written meanwhile; done twice it must change nothing.
+    """
+
+    def write(item: Chosen) -> list[Change]:
+        return update_node(writer, item.node, lambda hardware: change(without_what_is_over(hardware, now()), item))
+
+    for changes in run_ordered(write, chosen):
+        yield from changes
+
+
+def end_what_is_over(writer: Writer) -> Iterator[Change]:
+    """End the faults whose time has passed and the reboots that are due, wherever they are.
+
+    Nodes with such a thing carry a label, so in a fleet without any this is one small request.
+    """
+    moment = now()
+    nodes = writer.list(NODES, label_selector=f"{OURS},{TIMED_LABEL}=true").items
+    due = [node for node in nodes if is_ours(node) and _something_is_over(hardware_of(node), moment)]
+    for changes in run_ordered(
+        lambda node: update_node(writer, node, lambda hardware: without_what_is_over(hardware, moment)), due
+    ):
+        yield from changes
+
+
+def _something_is_over(hardware: NodeHardware, moment: str) -> bool:
+    return without_what_is_over(hardware, moment) != hardware

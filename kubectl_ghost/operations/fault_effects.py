@@ -1,0 +1,240 @@
+"""What a fault does to pods: those whose application it ends fail, those that lose their GPU are evicted."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kubectl_ghost.cluster.errors import Conflict, NotFound
+from kubectl_ghost.cluster.reads import Reader
+from kubectl_ghost.cluster.resources import NODES, PODS
+from kubectl_ghost.cluster.workers import run_ordered
+from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.breaking import begins
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.expiry import without_what_is_over
+from kubectl_ghost.domain.faults import Fault
+from kubectl_ghost.domain.hardware import NodeHardware
+from kubectl_ghost.domain.holders import GpuKey, Holder, is_finished
+from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.mig import parent_gpu
+from kubectl_ghost.domain.reactions import DeviceTaint, Reaction
+from kubectl_ghost.manifests.failed_pod import failed_status
+from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.clock import now
+from kubectl_ghost.operations.holdings import claims_of, find_holders, read_claims
+from kubectl_ghost.operations.pods import pods_on
+from kubectl_ghost.operations.selecting import Chosen
+from kubectl_ghost.operations.waiting import Progress, is_ready
+
+_FEW = 20
+_ATTEMPTS = 8
+_POLL_SECONDS = 0.05
+PodKey = tuple[str, str]
+"""Namespace and name."""
+Leaving = dict[str, PodKey]
+"""The pods that go because of a fault, by uid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A fault at one place: a GPU of a node, or with `index` None the node; what follows, and which GPUs it hits."""
+
+    item: Chosen
+    index: int | None
+    answer: Reaction
+    gpus: frozenset[str]
+
+
+@dataclass(slots=True)
+class Seen:
+    """One look at the pods on the nodes in question, and at who holds what there."""
+
+    hardware: dict[str, NodeHardware]
+    claims: dict[PodKey, Json]
+    pods: dict[PodKey, Json] = field(default_factory=dict)
+
+    _held: dict[GpuKey, list[tuple[Holder, Json]]] | None = None
+
+    def replace(self, pod: Json) -> None:
+        """Take a pod as it is now in the place of what it was."""
+        self.pods[_key(pod)] = pod
+        self._held = None
+
+    def of(self, node_name: str, gpus: Collection[str]) -> Iterator[tuple[Holder, Json]]:
+        """The holders of any part of these GPUs, with their pods."""
+        if self._held is None:
+            self._held = self._by_gpu()
+        for gpu in sorted(gpus):
+            yield from self._held.get((node_name, gpu), ())
+
+    def _by_gpu(self) -> dict[GpuKey, list[tuple[Holder, Json]]]:
+        held: dict[GpuKey, list[tuple[Holder, Json]]] = defaultdict(list)
+        for (name, device), found in find_holders(
+            self.hardware, self.claims.values(), list(self.pods.values())
+        ).items():
+            held[(name, parent_gpu(device))] += [
+                (holder, self.pods[(holder.namespace, holder.pod)]) for holder in found
+            ]
+        return held
+
+
+def look(reader: Reader, chosen: Sequence[Chosen], declared: Mapping[str, NodeHardware] | None = None) -> Seen:
+    """Read the pods on these nodes and their claims; one by one where they are few.
+
+    Args:
+        declared: the nodes' declarations where they have changed since they were chosen: to a pod that comes after a
+            fault the device plugin gives none of the GPUs that have failed.
+    """
+    nodes = {item.name: item.node for item in chosen}
+    before = {item.name: item.hardware for item in chosen}
+    hardware = {name: without_what_is_over(found, now()) for name, found in {**before, **(declared or {})}.items()}
+    pods = {_key(pod): pod for pod in pods_on(reader, nodes)}
+    claims = claims_of(reader, pods.values()) if len(nodes) <= _FEW else read_claims(reader)
+    return Seen(hardware, {_key(claim): claim for claim in claims}, pods)
+
+
+def fail_holders(writer: Writer, seen: Seen, hits: Sequence[Hit], fault: Fault) -> Iterator[Change]:
+    """Let the pods fail whose application the error ends: whoever holds the GPU as the fault begins.
+
+    A pod that comes later to a GPU with such an error runs: what went wrong was the application.
+    """
+    ending: dict[PodKey, tuple[Json, Hit]] = {}
+    for hit in hits:
+        if hit.answer.exit_code is not None and begins(seen.hardware[hit.item.name], hit.index, fault):
+            for _, pod in seen.of(hit.item.name, hit.gpus):
+                ending.setdefault(_key(pod), (pod, hit))
+
+    def fail(found: tuple[Json, Hit]) -> Json | None:
+        return _fail(writer, *found, fault)
+
+    for failed in filter(None, run_ordered(fail, list(ending.values()))):
+        seen.replace(failed)
+        yield Change(PODS, Verb.FAILED, failed)
+
+
+def _fail(writer: Writer, pod: Json, hit: Hit, fault: Fault) -> Json | None:
+    """The pod as failed; None where it has ended otherwise meanwhile."""
+    current: Json | None = pod
+    for _ in range(_ATTEMPTS):
+        if current is None or current["metadata"]["uid"] != pod["metadata"]["uid"] or is_finished(current):
+            return None
+        patch = failed_status(current, hit.answer.exit_code or 1, f"{fault.name} on {_place(hit)}", now())
+        try:
+            return writer.patch(PODS, current, patch, subresource="status", node=hit.item.node)
+        except (Conflict, NotFound):
+            current = writer.find(PODS, pod["metadata"]["name"], pod["metadata"]["namespace"])
+    raise GhostError(f'pod "{pod["metadata"]["name"]}" is changed by others all the time', "Run the same again.")
+
+
+def _place(hit: Hit) -> str:
+    return hit.item.name if hit.index is None else f"{hit.item.name}/gpu-{hit.index}"
+
+
+def evict_holders(writer: Writer, seen: Seen, hits: Sequence[Hit], leaving: Leaving) -> Iterator[Change]:
+    """Delete the pods that no controller evicts, as the taint manager deletes: with their own grace period.
+
+    Those are pods of the device-plugin path, and pods served `nvidia.com/gpu` through a claim that the scheduler made
+    (kubernetes issue 141290). Each is deleted once.
+
+    Args:
+        leaving: the pods that are going already; those that go now are added.
+    """
+    going: list[tuple[Json, Json]] = []
+    for hit in hits:
+        if hit.answer.evicts:
+            for holder, pod in seen.of(hit.item.name, hit.gpus):
+                uid = pod["metadata"]["uid"]
+                if _left_to_us(holder, pod) and uid not in leaving:
+                    leaving[uid] = _key(pod)
+                    going.append((pod, hit.item.node))
+
+    def delete(found: tuple[Json, Json]) -> Change:
+        pod, node = found
+        # Another pod of that name (of a StatefulSet, say) has taken its place: the one that was meant has gone.
+        with contextlib.suppress(Conflict):
+            writer.delete(PODS, pod, node=node)
+        return Change(PODS, Verb.EVICTED, pod)
+
+    yield from run_ordered(delete, going)
+
+
+def _left_to_us(holder: Holder, pod: Json) -> bool:
+    extended = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
+    return not holder.claim or holder.claim == extended.get("resourceClaimName")
+
+
+def cluster_evicts(seen: Seen, hits: Sequence[Hit]) -> Leaving:
+    """The pods that the cluster's own controller evicts: holders through claims that do not tolerate the taint."""
+    found: Leaving = {}
+    for hit in hits:
+        taint = hit.answer.taint
+        if not hit.answer.evicts or taint is None or not hit.item.hardware.settings.advertise.slices:
+            continue
+        for holder, pod in seen.of(hit.item.name, hit.gpus):
+            claim = seen.claims.get((holder.namespace, holder.claim))
+            if claim and not _left_to_us(holder, pod) and not _tolerates(claim, hit, taint):
+                found[pod["metadata"]["uid"]] = _key(pod)
+    return found
+
+
+def _tolerates(claim: Json, hit: Hit, taint: DeviceTaint) -> bool:
+    """Whether the claim keeps its device in spite of the taint, be it for a time."""
+    results = claim["status"]["allocation"]["devices"]["results"]
+    struck = [found for found in results if found["pool"] == hit.item.name and parent_gpu(found["device"]) in hit.gpus]
+    return all(any(_matches(toleration, taint) for toleration in result.get("tolerations") or ()) for result in struck)
+
+
+def _matches(toleration: Json, taint: DeviceTaint) -> bool:
+    if toleration.get("effect") not in (None, "", taint.effect.value):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.key:
+        return False
+    return toleration.get("operator") == "Exists" or (toleration.get("value") or "") == taint.value
+
+
+def wait_left(
+    reader: Reader, chosen: Sequence[Chosen], leaving: Leaving, *, timeout: float, progress: Progress
+) -> None:
+    """Return when none of the pods that were evicted is left.
+
+    Raises:
+        GhostError: naming one that something keeps, when the time is up.
+    """
+    nodes = {item.name: item.node for item in chosen}
+
+    def left() -> list[str]:
+        present = {pod["metadata"]["uid"] for pod in pods_on(reader, nodes)}
+        return ["/".join(key) for uid, key in leaving.items() if uid in present]
+
+    _wait(left, len(leaving), timeout, progress, 'pod "{}" was evicted and is still there')
+
+
+def wait_down(reader: Reader, names: Sequence[str], *, timeout: float, progress: Progress) -> None:
+    """Return when none of these nodes is Ready.
+
+    Raises:
+        GhostError: naming one that still is when the time is up: kwok lacks the stage.
+    """
+
+    def still() -> list[str]:
+        found = run_ordered(lambda name: reader.find(NODES, name), names)
+        return [node["metadata"]["name"] for node in found if node is not None and is_ready(node)]
+
+    _wait(still, len(names), timeout, progress, 'node "{}" is still Ready: does kwok have this tool\'s stages?')
+
+
+def _wait(pending: Callable[[], list[str]], total: int, timeout: float, progress: Progress, message: str) -> None:
+    deadline = time.monotonic() + timeout
+    while left := pending():
+        progress(total - len(left), total)
+        if time.monotonic() >= deadline:
+            raise GhostError(f"timed out: {message.format(min(left))}", "Run the same command again to go on waiting.")
+        time.sleep(_POLL_SECONDS)
+
+
+def _key(item: Json) -> PodKey:
+    return item["metadata"]["namespace"], item["metadata"]["name"]

@@ -1,0 +1,75 @@
+"""Waiting until filler pods run, and saying what the scheduler says if one does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+
+from kubectl_ghost.cluster.reads import Reader
+from kubectl_ghost.cluster.resources import PODS
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
+from kubectl_ghost.domain.mig import parent_gpu
+from kubectl_ghost.manifests.fillers import place_of
+from kubectl_ghost.operations.fleet import OURS
+
+Progress = Callable[[int, int], None]
+"""Called with the number of fillers that run and the number awaited."""
+_REFUSED_SECONDS = 5.0
+"""How long the scheduler may refuse a filler before it is told: what it looks at may be a moment old."""
+_POLL_SECONDS = 0.2
+_AGAIN = "The GPUs are declared busy. To make what is missing, and wait again: run the same command, or sync."
+
+
+def wait_for_fillers(reader: Reader, names: Collection[str], *, timeout: float, progress: Progress) -> None:
+    """Return when all these fillers run.
+
+    Raises:
+        GhostError: if one is gone, the scheduler keeps refusing one, or they do not run in time.
+    """
+    deadline = time.monotonic() + timeout
+    refused: dict[str, float] = {}
+    while True:
+        listed = reader.list(PODS, namespace=FILLER_NAMESPACE, label_selector=OURS).items
+        pods = {pod["metadata"]["name"]: pod for pod in listed}
+        waiting = [name for name in names if pods.get(name, {}).get("status", {}).get("phase") != "Running"]
+        progress(len(names) - len(waiting), len(names))
+        if not waiting:
+            return
+        now = time.monotonic()
+        for name in waiting:
+            if name not in pods:
+                raise GhostError(f'pod "{name}" was deleted while waiting for it to run', _AGAIN)
+            _check_refusal(pods[name], refused, now, deadline)
+        if now >= deadline:
+            raise GhostError(
+                f'timed out: {len(waiting)} of {len(names)} pods do not run yet, such as "{waiting[0]}"', _AGAIN
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _check_refusal(pod: Json, refused: dict[str, float], now: float, deadline: float) -> None:
+    """Raise if the scheduler has been refusing a pod for a while, or does when the time is over.
+
+    Args:
+        refused: since when each refused pod has been seen to be; kept up to date here.
+    """
+    name, message = pod["metadata"]["name"], _refusal(pod)
+    if not message:
+        refused.pop(name, None)
+    elif now >= min(refused.setdefault(name, now) + _REFUSED_SECONDS, deadline):
+        raise GhostError(f'the scheduler finds no place for pod "{name}": {message}', _hint(name))
+
+
+def _hint(name: str) -> str:
+    node, device = place_of(name)
+    gpu = f"{node}/{parent_gpu(device)}"
+    return f"{gpu} is declared busy and its pod waits for it. To undo that: kubectl ghost release {gpu}"
+
+
+def _refusal(pod: Json) -> str:
+    """What the scheduler says of a pod that it found no place for; "" if it has not refused it."""
+    for condition in pod.get("status", {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
+            return str(condition.get("message", ""))
+    return ""
