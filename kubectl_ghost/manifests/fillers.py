@@ -149,12 +149,19 @@ def claim(filler: Filler) -> Json:
     }
 
 
+def _only_on(node: str) -> Json:
+    """By the node's name: an adopted node need not carry the label of its host name."""
+    field: Json = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
 def pod(filler: Filler) -> Json:
     """The pod that has the device."""
     metadata = _metadata(filler)
     container: Json = {"name": "filler", "image": _IMAGE, "imagePullPolicy": "Never"}
     spec: Json = {
-        "nodeSelector": {keys.HOSTNAME_LABEL: filler.node},
+        "affinity": _only_on(filler.node),
         "priorityClassName": priority_class_name(filler.priority),
         "tolerations": _tolerations("NoSchedule", "PreferNoSchedule", "NoExecute"),
         "automountServiceAccountToken": False,

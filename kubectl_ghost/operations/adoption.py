@@ -178,7 +178,10 @@ def repair_adopted(
     settings: Mapping[str, PoolSettings],
     slices: Mapping[str, list[Json]],
 ) -> Iterator[Change]:
-    """Bring adopted nodes to their declarations under these settings; what their owner has deleted stays gone."""
+    """Bring adopted nodes to their declarations under these settings.
+
+    What their owner deletes or somebody gives back at this moment is left alone.
+    """
 
     def repair(name: str) -> list[Change]:
         def change(declared: NodeHardware) -> NodeHardware:
@@ -186,7 +189,10 @@ def repair_adopted(
 
         try:
             return update_node(writer, adopted[name], change, slices.get(name, []))
-        except NotFound:
+        except GhostError:
+            live = writer.find(NODES, name)
+            if live is not None and name in adopted_of([live]):
+                raise
             return []
 
     for changes in run_ordered(repair, adopted):

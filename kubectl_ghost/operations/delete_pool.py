@@ -24,6 +24,7 @@ from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION, Json
 from kubectl_ghost.operations.adoption import release
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.device_classes import delete_device_classes, ensure_device_classes
+from kubectl_ghost.operations.fillers import delete_fillers
 from kubectl_ghost.operations.fleet import (
     Pool,
     adopted_of,
@@ -110,6 +111,7 @@ def delete_pools(writer: Writer, what: Deletion, warnings: list[str]) -> Iterato
     yield from delete_pods(writer, nodes, pods_on(writer, nodes))
     for pool in what.going:
         yield from _delete_all_but_first(writer, pool)
+    yield from delete_fillers(writer, {*nodes, *what.returning})
     yield from _device_classes(writer, what, warnings)
     yield from _delete_each(writer, firsts)
     # A DaemonSet may have put a pod back on a node before it went.
@@ -191,5 +193,6 @@ def _delete_each(writer: Writer, nodes: Iterable[Json]) -> Iterator[Change]:
 def delete_nodes(writer: Writer, nodes: Mapping[str, Json]) -> Iterator[Change]:
     """Delete single nodes of a pool with their pods and slices, in the order given."""
     yield from delete_pods(writer, nodes, pods_on(writer, nodes))
+    yield from delete_fillers(writer, nodes)
     yield from _delete_each(writer, nodes.values())
     yield from delete_pods(writer, nodes, pods_on(writer, nodes))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kubectl_ghost.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
@@ -69,6 +69,17 @@ def reconcile_fillers(
         node = place_of(name)[0]
         return node in hardware or (whole and node not in nodes)
 
+    yield from _until_settled(writer, wanted, ours_to_judge)
+
+
+def delete_fillers(writer: Writer, nodes: Collection[str]) -> Iterator[Change]:
+    """Delete all fillers of these nodes, which are going: their claims would outlive the pods."""
+    yield from _until_settled(writer, {}, lambda name: place_of(name)[0] in nodes)
+
+
+def _until_settled(
+    writer: Writer, wanted: Mapping[str, Filler], ours_to_judge: Callable[[str], bool]
+) -> Iterator[Change]:
     for _ in range(_ATTEMPTS):
         try:
             yield from _reconcile(writer, wanted, ours_to_judge)

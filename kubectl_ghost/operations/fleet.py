@@ -43,7 +43,7 @@ def hardware_of(node: Json) -> NodeHardware:
     except GhostError as error:
         if not is_adopted(node):
             raise
-        hint = f"Give all nodes of its kind back with: kubectl ghost delete-pool {template_of(node)}"
+        hint = f"Give all nodes of its kind back with: kubectl ghost delete-pool {template_of(node) or '--all'}"
         raise GhostError(error.message, hint) from error
 
 

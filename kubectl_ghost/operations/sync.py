@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_SLICES
 from kubectl_ghost.cluster.workers import run_ordered
@@ -18,7 +18,7 @@ from kubectl_ghost.operations.answering import REBOOT_SECONDS, answer_nodes
 from kubectl_ghost.operations.assignments import record_assignments
 from kubectl_ghost.operations.change_hardware import end_what_is_over
 from kubectl_ghost.operations.changes import Change, Verb
-from kubectl_ghost.operations.delete_pool import delete_nodes, delete_pools, deletion
+from kubectl_ghost.operations.delete_pool import Deletion, delete_nodes, delete_pools, deletion
 from kubectl_ghost.operations.device_classes import ensure_device_classes
 from kubectl_ghost.operations.fleet import (
     OURS,
@@ -30,6 +30,7 @@ from kubectl_ghost.operations.fleet import (
     survey,
     unmarked_warnings,
 )
+from kubectl_ghost.operations.following_up import follow_up
 from kubectl_ghost.operations.holdings import refuse_cut_off
 from kubectl_ghost.operations.reconcile import bring_node, update_node
 from kubectl_ghost.operations.slices import slices_by_node
@@ -62,6 +63,64 @@ def sync(
     if template is not None:
         check_template(writer, template)
     yield from end_what_is_over(writer)
+    fleet = _look(writer, warnings)
+    yield from ensure_device_classes(writer, fleet.all_settings, warnings, unread=bool(fleet.problems))
+    for pool in fleet.pools.values():
+        yield from _sync_pool(writer, pool, fleet.slices, real=fleet.real)
+    yield from repair_adopted(writer, fleet.adopted, fleet.follows, fleet.slices)
+    yield from _delete_strays(writer, fleet)
+    if template is not None:
+        yield from adopt_matching(writer, template, warnings)
+    yield from _follow_up(writer, fleet)
+    # As they were read: a request on one that has changed since is read again where it is answered.
+    yield from answer_nodes(writer, (node for node, _ in fleet.settled.values()), signs, reboot_seconds)
+    if fleet.ending is not None:
+        yield from delete_pools(writer, fleet.ending, warnings)
+    if fleet.problems:
+        raise fleet.problems[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    """What sync has found, and what it is going to make of it.
+
+    Attributes:
+        nodes: every node of ours.
+        everything: all pools; `pools` are those that stay and can be read, with their `settings`.
+        adopted: the adopted nodes that stay and can be read, with the settings that they follow.
+        ending: the pools whose deletion was interrupted.
+        real: whether there are nodes that nobody simulates.
+        problems: what cannot be read.
+    """
+
+    nodes: list[Json]
+    slices: Mapping[str, list[Json]]
+    everything: Mapping[str, Pool]
+    pools: Mapping[str, Pool]
+    settings: Mapping[str, PoolSettings]
+    adopted: Mapping[str, Json]
+    follows: Mapping[str, PoolSettings]
+    ending: Deletion | None
+    real: bool
+    problems: list[GhostError]
+
+    @property
+    def all_settings(self) -> list[PoolSettings]:
+        """The settings that there are going to be."""
+        return [*self.settings.values(), *self.follows.values()]
+
+    @property
+    def settled(self) -> dict[str, tuple[Json, PoolSettings]]:
+        """Every node that stays, with the settings that it has then."""
+        own = {
+            name: (node, self.settings[pool.name])
+            for pool in self.pools.values()
+            for name, node in pool.by_name.items()
+        }
+        return {**own, **{name: (node, self.follows[name]) for name, node in self.adopted.items()}}
+
+
+def _look(writer: Writer, warnings: list[str]) -> _Fleet:
     found = survey(writer)
     warnings += unmarked_warnings(found)
     real = bool(found.real)
@@ -70,32 +129,16 @@ def sync(
     nodes = writer.list(NODES, label_selector=OURS).items
     everything = pools_of(nodes)
     readable, problems = _readable(everything)
-    going = [pool for pool in readable.values() if pool.size == 0]
+    going = [pool.name for pool in readable.values() if pool.size == 0]
     pools = {name: pool for name, pool in readable.items() if pool.size}
     refuse_terminating(node for pool in pools.values() for node in pool.nodes.values())
     settings = {name: _settings(pool.settings, real=real) for name, pool in pools.items()}
     for name, pool in pools.items():
         refuse_cut_off(writer, pool.by_name, settings[name])
-    ending = deletion(nodes, [pool.name for pool in going]) if going else None
+    ending = deletion(nodes, going) if going else None
     adopted, damaged = _readable_adopted(nodes, set(ending.returning) if ending else set())
-    problems += damaged
     follows = followed(writer, adopted, settings, warnings)
-    wanted = [*settings.values(), *follows.values()]
-    yield from ensure_device_classes(writer, wanted, warnings, unread=bool(problems))
-    for pool in pools.values():
-        yield from _sync_pool(writer, pool, slices, real=real)
-    yield from repair_adopted(writer, adopted, follows, slices)
-    yield from _delete_strays(writer, everything, slices, adopted_of(nodes))
-    if template is not None:
-        yield from adopt_matching(writer, template, warnings)
-    yield from _record_assignments(writer, _settled(pools, settings, adopted, follows))
-    # As they were read: a request on one that has changed since is read again where it is answered.
-    asked = [*(node for pool in pools.values() for node in pool.by_name.values()), *adopted.values()]
-    yield from answer_nodes(writer, asked, signs, reboot_seconds)
-    if ending is not None:
-        yield from delete_pools(writer, ending, warnings)
-    if problems:
-        raise problems[0]
+    return _Fleet(nodes, slices, everything, pools, settings, adopted, follows, ending, real, [*problems, *damaged])
 
 
 def _readable(pools: Mapping[str, Pool]) -> tuple[dict[str, Pool], list[GhostError]]:
@@ -161,10 +204,9 @@ def _sync_pool(writer: Writer, pool: Pool, slices: Mapping[str, list[Json]], *, 
         yield from delete_nodes(writer, pool.surplus)
 
 
-def _delete_strays(
-    writer: Writer, pools: Mapping[str, Pool], slices: Mapping[str, list[Json]], adopted: Collection[str]
-) -> Iterator[Change]:
-    present = {name for pool in pools.values() for name in pool.by_name} | set(adopted)
+def _delete_strays(writer: Writer, fleet: _Fleet) -> Iterator[Change]:
+    pools, slices = fleet.everything, fleet.slices
+    present = {name for pool in pools.values() for name in pool.by_name} | set(adopted_of(fleet.nodes))
     # Those that were missing have been made meanwhile.
     present |= {f"{name}-{index}" for name, pool in pools.items() for index in range(_declared_size(pool))}
     for name, items in slices.items():
@@ -180,23 +222,11 @@ def _declared_size(pool: Pool) -> int:
         return 0
 
 
-def _settled(
-    pools: Mapping[str, Pool],
-    settings: Mapping[str, PoolSettings],
-    adopted: Mapping[str, Json],
-    follows: Mapping[str, PoolSettings],
-) -> dict[str, tuple[Json, PoolSettings]]:
-    """Every node with the settings that it has now."""
-    own = {name: (node, settings[pool.name]) for pool in pools.values() for name, node in pool.by_name.items()}
-    return {**own, **{name: (node, follows[name]) for name, node in adopted.items()}}
-
-
-def _record_assignments(writer: Writer, found: Mapping[str, tuple[Json, PoolSettings]]) -> Iterator[Change]:
-    nodes = {name: node for name, (node, _) in found.items()}
-    hardware = {
-        name: with_settings(hardware_of(node), settings)
-        for name, (node, settings) in found.items()
-        if settings.advertise.capacity
-    }
-    pods = writer.list(PODS, field_selector="spec.nodeName!=").items if hardware else []
-    yield from record_assignments(writer, nodes, hardware, pods)
+def _follow_up(writer: Writer, fleet: _Fleet) -> Iterator[Change]:
+    nodes = {name: node for name, (node, _) in fleet.settled.items()}
+    hardware = {name: with_settings(hardware_of(node), settings) for name, (node, settings) in fleet.settled.items()}
+    counting = {name: declared for name, declared in hardware.items() if declared.settings.advertise.capacity}
+    pods = writer.list(PODS, field_selector="spec.nodeName!=").items if counting else []
+    yield from record_assignments(writer, nodes, counting, pods)
+    everyone = {node["metadata"]["name"]: node for node in fleet.nodes}
+    yield from follow_up(writer, everyone, hardware)

@@ -121,7 +121,8 @@ def test_a_filler_can_stand_anywhere_asks_for_nothing_else_and_goes_at_once():
     spec = pod(filler)["spec"]
     assert {item["effect"] for item in spec["tolerations"]} == {"NoSchedule", "PreferNoSchedule", "NoExecute"}
     assert all(set(item) == {"operator", "effect"} for item in spec["tolerations"])
-    assert spec["nodeSelector"] == {"kubernetes.io/hostname": "a-gpu-0"}
+    (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a-gpu-0"]}]}
     assert spec["terminationGracePeriodSeconds"] == 0
     assert "requests" not in spec["containers"][0]["resources"]
 

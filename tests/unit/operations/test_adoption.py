@@ -252,3 +252,11 @@ def test_a_fault_with_a_limit_ends_there_too():
     run_sync(Memory(store))
     assert live(store)["status"]["allocatable"]["nvidia.com/gpu"] == "2"
     assert keys.TIMED_LABEL not in live(store)["metadata"]["labels"]
+
+
+def test_two_at_once_adopt_a_node_once():
+    store = cluster()
+    writer = Memory(store)
+    writer.before = lambda number, _: number == 1 and adopt(Memory(store))
+    assert list(adopt_matching(writer, TEMPLATE)) == []
+    assert state(store) == state(adopted_cluster())

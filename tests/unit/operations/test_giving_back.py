@@ -5,6 +5,7 @@ import pytest
 from kubectl_ghost.cluster.resources import DEVICE_CLASSES, NODES, PODS, RESOURCE_SLICES
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.operations.adoption import release
 from kubectl_ghost.operations.fleet import hardware_of
 from tests.unit.operations import fleet
 from tests.unit.operations.autoscaler import LABEL, adopt, adopted_cluster, broken, cluster, live, theirs, worker
@@ -124,3 +125,52 @@ def test_a_name_like_a_pools_own_makes_it_no_node_of_that_pool():
     assert hardware_of(live(store, "free-3")).settings.name == "gpu"
     delete_pool(Memory(store))
     assert sorted(store.names(NODES)) == ["free-3", "gpu-7", "real"]
+
+
+def test_one_that_is_given_back_while_sync_repairs_it_stays_given_back():
+    store = cluster()
+    before = theirs(store)
+    adopt(Memory(store))
+    for name in ("worker-0", "worker-b"):
+        store.edit(NODES, name, lambda item: item["metadata"]["labels"].pop("nvidia.com/gpu.count"))
+    writer = Memory(store)
+    writer.before = lambda number, _: number == 1 and list(release(Memory(store), ["gpu"]))
+    run_sync(writer)
+    assert theirs(store) == before
+    assert not slices_on(store, "worker-0")
+
+
+def test_others_may_write_to_it_while_it_is_given_back():
+    store = cluster()
+    before = theirs(store)
+    adopt(Memory(store))
+    writer, touched = Memory(store), []
+
+    def touch(_, sent):
+        if sent.verb == "patch" and sent.name.startswith("worker") and touched.count(sent.name) < 2:
+            touched.append(sent.name)
+            store.edit(NODES, sent.name, lambda item: item["metadata"]["annotations"].update({"beat": "x"}))
+
+    writer.before = touch
+    delete_pool(writer, "gpu")
+    for name in touched:
+        store.edit(NODES, name, lambda item: item["metadata"]["annotations"].pop("beat", None))
+    assert theirs(store) == before
+
+
+def test_with_all_pools_one_whose_label_has_been_taken_off_is_given_back_too():
+    store = cluster()
+    before = theirs(store)
+    adopt(Memory(store))
+    store.edit(NODES, "worker-0", lambda item: item["metadata"]["labels"].pop(keys.TEMPLATE_LABEL))
+    delete_pool(Memory(store))
+    assert theirs(store) == before
+
+
+def test_one_that_has_outlived_its_pool_keeps_the_device_classes():
+    store = adopted_cluster()
+    add_pool(Memory(store), "other", 1)
+    for name in ("gpu-0", "gpu-1"):
+        store.remove(NODES, name)
+    delete_pool(Memory(store), "other")
+    assert store.names(DEVICE_CLASSES) == ["gpu.nvidia.com", "mig.nvidia.com"]
