@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubectl_ghost.domain.keys import ADOPTED_ANNOTATION, POOL_LABEL, TEMPLATE_LABEL, Json
+from kubectl_ghost.domain.keys import ADOPTED_ANNOTATION, HARDWARE_ANNOTATION, POOL_LABEL, TEMPLATE_LABEL, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,20 @@ class Before:
     unschedulable: bool = False
 
 
+_DECLARED = '"adopted":"'
+"""What stands in the text of every adopted node's declaration, and of no other's."""
 NOTHING = Before({}, {}, {}, {})
 """For a node whose record was taken away: as if it had had nothing."""
 
 
 def is_adopted(node: Json) -> bool:
-    """Whether a node was somebody else's before it got GPUs: either mark says so, as long as no pool's label does."""
+    """Whether a node was somebody else's before it got GPUs.
+
+    Its declaration says so; and where that is damaged either mark, as long as no pool's label says otherwise.
+    """
     labels, annotations = _marks(node)
+    if _DECLARED in annotations.get(HARDWARE_ANNOTATION, ""):
+        return True
     return ADOPTED_ANNOTATION in annotations or (TEMPLATE_LABEL in labels and POOL_LABEL not in labels)
 
 

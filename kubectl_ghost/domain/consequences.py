@@ -87,6 +87,18 @@ def remembering_conditions(hardware: NodeHardware) -> NodeHardware:
     return replace(hardware, conditions=tuple(sorted({*types, *hardware.conditions})))
 
 
+def remembering_cordon(old: NodeHardware, new: NodeHardware, *, unschedulable: bool) -> NodeHardware:
+    """The declaration with the word whose the node's cordon is, decided as a fault's cordon begins or ends.
+
+    Args:
+        unschedulable: whether the node is cordoned now.
+    """
+    before, after = consequences(old).cordon, consequences(new).cordon
+    if before == after:
+        return new
+    return replace(new, cordoned=after and not unschedulable)
+
+
 def node_reactions(hardware: NodeHardware) -> Iterable[tuple[int | None, Fault, Reaction]]:
     """Every fault with the index of its GPU (None: the node's) and what the reacting components make of it."""
     board = model(hardware.settings.model)

@@ -47,6 +47,7 @@ def encode(hardware: NodeHardware) -> str:
             "migConfig": [hardware.mig_config.name, hardware.mig_config.state] if hardware.mig_config else [],
             "reboot": [hardware.reboot.since, hardware.reboot.until] if hardware.reboot else [],
             "rebootedFor": hardware.rebooted_for or [],
+            "cordoned": hardware.cordoned or [],
             "conditions": list(hardware.conditions),
             "adopted": hardware.adopted or [],
         }
@@ -145,6 +146,7 @@ def _node(declaration: Json) -> NodeHardware:
         mig_config=None if config is None else MigConfig(*map(_text, config)),
         reboot=None if reboot is None else Reboot(*map(_text, reboot)),
         rebooted_for=_text(declaration.get("rebootedFor", "")),
+        cordoned=declaration.get("cordoned") is True,
         conditions=tuple(map(_text, declaration.get("conditions", ()))),
         adopted=_text(declaration.get("adopted", "")),
     )

@@ -1,6 +1,7 @@
 """Which pods of a node a drain evicts, which it leaves alone, and which forbid it. As in kubectl's drain filters.
 
-The rules and the words are those of kubernetes/kubernetes, staging/src/k8s.io/kubectl/pkg/drain/filters.go (1.36).
+The rules and the words are those of kubernetes/kubernetes, staging/src/k8s.io/kubectl/pkg/drain/filters.go (1.36);
+filler pods, which kubectl does not know, are part of the simulated hardware and stay.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.holders import is_finished
 from kubectl_ghost.domain.keys import Json
 
@@ -89,7 +91,7 @@ def _verdict(pod: Json, rules: DrainRules, daemon_sets: Collection[PodKey]) -> _
         warning = f'daemonsets.apps "{daemon_set[1]}" not found'
         if not rules.force:
             return _Verdict(False, refusal=f"cannot delete {warning}")
-    if _MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
+    if _MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}) or is_filler(pod):
         return _Verdict(False)
     if is_finished(pod):
         return _Verdict(True)

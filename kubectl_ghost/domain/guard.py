@@ -38,6 +38,11 @@ def has_our_label(item: Json) -> bool:
     return (item.get("metadata", {}).get("labels") or {}).get(MANAGED_BY_LABEL) == MANAGED_BY
 
 
+def is_filler(item: Json) -> bool:
+    """Whether a pod or claim is there to keep GPUs busy."""
+    return item.get("metadata", {}).get("namespace") == FILLER_NAMESPACE and has_our_label(item)
+
+
 def is_ours(node: Json) -> bool:
     """Whether a node is simulated and managed by this tool."""
     return is_simulated(node) and has_our_label(node)
@@ -118,7 +123,7 @@ def _changed_metadata(patch: Json) -> tuple[Json, Json]:
 def _touches_record(live: Json, patch: Json) -> bool:
     """Whether a patch changes the record of what an adopted node had: without it the node cannot be given back."""
     present = live["metadata"].get("annotations") or {}
-    changed = _changed_metadata(patch)[1]
+    changed = (patch.get("metadata") or {}).get("annotations") or {}
     return ADOPTED_ANNOTATION in changed and changed[ADOPTED_ANNOTATION] != present.get(ADOPTED_ANNOTATION)
 
 
@@ -161,7 +166,7 @@ def _filler(verb: str, live: Json | None, body: Json | None, _: Json | None) -> 
     item = live if verb == "delete" else body
     if item is None or verb not in ("create", "delete"):
         return False
-    return item.get("metadata", {}).get("namespace") == FILLER_NAMESPACE and has_our_label(item)
+    return is_filler(item)
 
 
 def _namespace(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:

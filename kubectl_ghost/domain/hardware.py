@@ -175,6 +175,8 @@ class NodeHardware:
     reboot: Reboot | None = None
     rebooted_for: str = ""
     """The request of a remediation tool that was answered last: each is answered once."""
+    cordoned: bool = False
+    """Whether the node is unschedulable because of a fault alone: it was not when the fault began."""
     conditions: tuple[str, ...] = ()
     """Types of the node conditions that faults have put on this node so far, sorted. They are remembered after the
     fault is cleared, so that a condition can be taken off that an interrupted command has left behind."""

@@ -7,13 +7,22 @@ from collections.abc import Collection
 
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.domain.hardware import Taint
-from kubectl_ghost.domain.keys import HOSTNAME_LABEL, KWOK_NODE_KEY, MANAGED_BY_LABEL, POOL_LABEL, TEMPLATE_LABEL
+from kubectl_ghost.domain.keys import (
+    HOSTNAME_LABEL,
+    KWOK_NODE_KEY,
+    MANAGED_BY_LABEL,
+    MIG_CONFIG_LABEL,
+    MIG_CONFIG_STATE_LABEL,
+    POOL_LABEL,
+    TEMPLATE_LABEL,
+)
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _RESERVED = (HOSTNAME_LABEL, MANAGED_BY_LABEL, POOL_LABEL, TEMPLATE_LABEL)
+_MIG_LABELS = (MIG_CONFIG_LABEL, MIG_CONFIG_STATE_LABEL)
 _RECONCILED_LABELS = ("beta.kubernetes.io/arch", "beta.kubernetes.io/os")
 _RECONCILED_TAINTS = "node.kubernetes.io/"
 """What Kubernetes' own node controllers set and take away again, whatever anybody else writes."""
@@ -67,6 +76,11 @@ def parse_labels(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         check_label(key, value)
         if key in _RESERVED:
             raise InputError(f'label "{key}" is this tool\'s own: it cannot be set')
+        if key in _MIG_LABELS:
+            raise InputError(
+                f'label "{key}" is the MIG manager\'s own: it cannot be set for a pool',
+                "Use: kubectl ghost mig-split --config NAME",
+            )
         if key in _RECONCILED_LABELS:
             raise InputError(f'label "{key}" is the node controllers\' own: they set it by kubernetes.io/arch and os')
         labels[key] = value

@@ -18,7 +18,7 @@ from kubectl_ghost.domain.hardware import NodeHardware, Occupancy
 from kubectl_ghost.domain.holders import GpuKey, Holder
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import FILLER_NAMESPACE
-from kubectl_ghost.domain.mig import parent_gpu
+from kubectl_ghost.domain.mig import MigInstance, parent_gpu
 from kubectl_ghost.domain.mig_placement import check_layout
 from kubectl_ghost.domain.targets import choose
 
@@ -61,15 +61,25 @@ class Choice:
     in_the_way: frozenset[PodName] = frozenset()
 
 
-def look_at(
-    hardware: NodeHardware, indices: Iterable[int], held: Mapping[GpuKey, Iterable[Holder]], node_name: str
-) -> list[Gpu]:
+Held = Mapping[str, Collection[PodName]]
+"""The devices of one node that pods hold, and those pods."""
+
+
+def by_node(found: Mapping[GpuKey, Iterable[Holder]]) -> dict[str, dict[str, set[PodName]]]:
+    """What pods hold, node by node, without our own fillers: they are the occupancy, and not in its way."""
+    held: dict[str, dict[str, set[PodName]]] = {}
+    for (name, device), holders in found.items():
+        users = {(holder.namespace, holder.pod) for holder in holders if holder.namespace != FILLER_NAMESPACE}
+        if users:
+            held.setdefault(name, {})[device] = users
+    return held
+
+
+def look_at(hardware: NodeHardware, indices: Iterable[int], held: Held, node_name: str) -> list[Gpu]:
     """The GPUs with these indices of a node, from its declaration and who holds its devices."""
     holders: dict[str, set[PodName]] = {}
-    for (name, device), found in held.items():
-        if name == node_name:
-            users = {(holder.namespace, holder.pod) for holder in found if holder.namespace != FILLER_NAMESPACE}
-            holders.setdefault(parent_gpu(device), set()).update(users)
+    for device, users in held.items():
+        holders.setdefault(parent_gpu(device), set()).update(users)
     broken = broken_gpus(hardware)
     return [
         Gpu(
@@ -206,6 +216,17 @@ def occupied(hardware: NodeHardware, busy: Mapping[int, Occupancy], freed: Colle
                 index, replace(hardware.gpu(index), occupancy=_beside(hardware, index, wanted))
             )
     return hardware
+
+
+def without_parts(hardware: NodeHardware, index: int, instances: Collection[MigInstance]) -> NodeHardware:
+    """The node with these parts of a GPU not busy any more, and its other parts as they are."""
+    state = hardware.gpu(index)
+    if state.occupancy is None or not state.occupancy.instances:
+        return hardware
+    left = tuple(instance for instance in state.occupancy.instances if instance not in instances)
+    return hardware.with_gpu(
+        index, replace(state, occupancy=replace(state.occupancy, instances=left) if left else None)
+    )
 
 
 def _beside(hardware: NodeHardware, index: int, wanted: Occupancy) -> Occupancy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kubectl_ghost.domain.devices import gpu_devices, table_of
@@ -13,7 +13,7 @@ from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.mig import MigInstance, MigTable, parent_gpu
 from kubectl_ghost.domain.mig_layouts import parse_profiles
 from kubectl_ghost.domain.mig_placement import check_layout, place
-from kubectl_ghost.domain.occupancy import PodName
+from kubectl_ghost.domain.occupancy import Held, PodName
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Parts:
     in_the_way: frozenset[PodName] = frozenset()
 
 
-def choose_parts(hardware: NodeHardware, index: int, profiles: str, held: Mapping[str, Collection[PodName]]) -> Parts:
+def choose_parts(hardware: NodeHardware, index: int, profiles: str, held: Held) -> Parts:
     """Places for instances of these profiles on one GPU, beside those that are busy and those that pods hold.
 
     Profiles that are busy there already count: the same wish a second time is fulfilled.
@@ -80,7 +80,7 @@ _User = tuple[MigInstance | None, frozenset[PodName]]
 """A device of a GPU that pods hold, None for the whole of it, and those pods."""
 
 
-def _users(hardware: NodeHardware, index: int, held: Mapping[str, Collection[PodName]]) -> list[_User]:
+def _users(hardware: NodeHardware, index: int, held: Held) -> list[_User]:
     instances = {device.name: device.instance for device in gpu_devices(hardware, index)}
     return [
         (instances.get(device), frozenset(pods))
@@ -108,7 +108,7 @@ def _fits(table: MigTable, instances: Sequence[MigInstance]) -> bool:
     return True
 
 
-def without_room(hardware: NodeHardware, index: int, held: Mapping[str, Collection[PodName]]) -> frozenset[PodName]:
+def without_room(hardware: NodeHardware, index: int, held: Held) -> frozenset[PodName]:
     """The pods that hold something of a GPU which its declared occupancy leaves no room for."""
     occupancy = hardware.gpu(index).occupancy
     if occupancy is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import is_finished
 from kubectl_ghost.domain.keys import MIG_CONFIG_LABEL, REBOOT_ANNOTATION, Json
@@ -37,13 +38,13 @@ def reboot_request(node: Json, signs: RebootSigns) -> str:
 
 
 def is_drained(node: Json, pods: Iterable[Json]) -> bool:
-    """Whether a node is cordoned and nothing runs on it but what belongs to nodes: DaemonSet and static pods."""
+    """Whether a node is cordoned and nothing runs on it but DaemonSet, static and filler pods, which belong to it."""
     return bool(node.get("spec", {}).get("unschedulable")) and all(map(_may_stay, pods))
 
 
 def _may_stay(pod: Json) -> bool:
     owners = pod["metadata"].get("ownerReferences") or ()
-    return is_finished(pod) or any(owner.get("kind") in ("DaemonSet", "Node") for owner in owners)
+    return is_filler(pod) or is_finished(pod) or any(owner.get("kind") in ("DaemonSet", "Node") for owner in owners)
 
 
 def mig_request(node: Json, hardware: NodeHardware) -> str | None:

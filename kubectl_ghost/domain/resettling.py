@@ -13,7 +13,7 @@ def with_settings(hardware: NodeHardware, settings: PoolSettings) -> NodeHardwar
     Changes of GPUs that are no longer there go. With another model or MIG mode the boards are others: layouts, parts
     that are declared busy and faults go with the old ones; whole GPUs that are busy stay busy.
     """
-    if not hardware.gpus and not hardware.faults:
+    if not hardware.gpus and not hardware.faults and hardware.mig_config is None:
         return replace(hardware, settings=settings)
     old = hardware.settings
     swapped = old.model != settings.model

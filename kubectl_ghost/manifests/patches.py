@@ -46,15 +46,18 @@ def _changed_labels(old: NodeHardware, new: NodeHardware, live: Mapping[str, str
 
 
 def _changed_spec(old: NodeHardware, new: NodeHardware, live: Json) -> Json:
-    """Taints; and the cordon of a reacting component, put on and taken off once: in between it is the user's."""
+    """Taints; and the cordon of a reacting component: put on once, and taken off if it was that which put it on."""
     patch: Json = {}
     current = live.get("taints") or []
     wanted = _merged_taints(node_taints(old), node_taints(new), current)
     if wanted != current:
         patch["taints"] = wanted or None
-    cordon = consequences(new).cordon
-    if cordon != consequences(old).cordon and cordon != bool(live.get("unschedulable")):
-        patch["unschedulable"] = cordon or None
+    before, after = consequences(old).cordon, consequences(new).cordon
+    unschedulable = bool(live.get("unschedulable"))
+    if after and not before and new.cordoned and not unschedulable:
+        patch["unschedulable"] = True
+    if before and not after and old.cordoned and unschedulable:
+        patch["unschedulable"] = None
     return patch
 
 

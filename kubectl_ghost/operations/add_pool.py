@@ -18,6 +18,7 @@ from kubectl_ghost.domain.pools import DEFAULT_COUNT, PoolRequest, check_pool, c
 from kubectl_ghost.domain.resettling import with_settings
 from kubectl_ghost.manifests.counters import uncounted
 from kubectl_ghost.manifests.node import node as node_manifest
+from kubectl_ghost.operations.change_hardware import end_what_is_over
 from kubectl_ghost.operations.changes import Change
 from kubectl_ghost.operations.device_classes import ensure_device_classes, refuse_clash, require_dra
 from kubectl_ghost.operations.evicting import evict_until_quiet
@@ -138,6 +139,7 @@ def apply_pool(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
     """
     if plan.settings.mig is MigMode.DYNAMIC:
         require_counters(writer, node_manifest(NodeHardware(plan.settings, 0)))
+    yield from end_what_is_over(writer)
     yield from _evict(writer, plan)
     yield from ensure_device_classes(writer, plan.pools, plan.warnings, unread=plan.pools_unread)
     indices = iter(range(plan.size))

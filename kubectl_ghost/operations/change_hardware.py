@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 
+from kubectl_ghost.cluster.errors import NotFound
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.guard import is_ours
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.keys import TIMED_LABEL
+from kubectl_ghost.domain.keys import TIMED_LABEL, Json
 from kubectl_ghost.operations.changes import Change
 from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.fleet import OURS, hardware_of
@@ -42,12 +45,20 @@ def end_what_is_over(writer: Writer) -> Iterator[Change]:
     """
     moment = now()
     nodes = writer.list(NODES, label_selector=f"{OURS},{TIMED_LABEL}=true").items
-    due = [node for node in nodes if is_ours(node) and _something_is_over(hardware_of(node), moment)]
-    for changes in run_ordered(
-        lambda node: update_node(writer, node, lambda hardware: without_what_is_over(hardware, moment)), due
-    ):
+
+    def end(node: Json) -> list[Change]:
+        # An autoscaler may have deleted it meanwhile.
+        with contextlib.suppress(NotFound):
+            return update_node(writer, node, lambda hardware: without_what_is_over(hardware, moment))
+        return []
+
+    for changes in run_ordered(end, [node for node in nodes if _something_is_over(node, moment)]):
         yield from changes
 
 
-def _something_is_over(hardware: NodeHardware, moment: str) -> bool:
-    return without_what_is_over(hardware, moment) != hardware
+def _something_is_over(node: Json, moment: str) -> bool:
+    """Whether anything on a node is to end now; a declaration that cannot be read is `sync`'s to tell of."""
+    with contextlib.suppress(GhostError):
+        hardware = hardware_of(node)
+        return is_ours(node) and without_what_is_over(hardware, moment) != hardware
+    return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kubectl_ghost.cluster.errors import Conflict
 from kubectl_ghost.cluster.reads import Reader
@@ -12,6 +14,8 @@ from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import is_ours
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.fleet import hardware_of
+from kubectl_ghost.operations.reconcile import update_node
 
 _ATTEMPTS = 8
 _PREFIXES = ("node/", "nodes/")
@@ -54,6 +58,7 @@ def set_schedulable(writer: Writer, nodes: Sequence[Json], *, schedulable: bool)
 
 
 def _set_one(writer: Writer, live: Json, *, schedulable: bool) -> Change:
+    live = _taken_over(writer, live)
     for attempt in range(_ATTEMPTS):
         cordoned = bool(live.get("spec", {}).get("unschedulable"))
         if cordoned != schedulable:
@@ -67,6 +72,14 @@ def _set_one(writer: Writer, live: Json, *, schedulable: bool) -> Change:
         else:
             return Change(NODES, Verb.UNCORDONED if schedulable else Verb.CORDONED, after)
     raise AssertionError("unreachable")
+
+
+def _taken_over(writer: Writer, live: Json) -> Json:
+    """The node with its cordon, if a fault has put it on, made the user's: the end of the fault does not lift it."""
+    with contextlib.suppress(GhostError):
+        if hardware_of(live).cordoned:
+            return update_node(writer, live, lambda declared: replace(declared, cordoned=False))[0].body
+    return live
 
 
 def _bare(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,8 +66,15 @@ class Inventory:
         )
 
     def shared(self) -> list[GpuKey]:
-        """GPUs that were handed out twice, by a claim and as `nvidia.com/gpu`."""
-        return sorted(key for key, found in self.holders.items() if len({bool(holder.claim) for holder in found}) > 1)
+        """Devices that were handed out twice, by a claim and as capacity: the same one, or a part and the whole."""
+        ways: dict[GpuKey, set[bool]] = defaultdict(set)
+        for (node_name, device), found in self.holders.items():
+            ways[(node_name, device)].update(bool(holder.claim) for holder in found)
+        for key in [key for key in ways if "-mig-" in key[1]]:
+            whole = (key[0], parent_gpu(key[1]))
+            if whole in ways and len(ways[key] | ways[whole]) > 1:
+                ways[whole] |= ways[key]
+        return sorted(key for key, found in ways.items() if len(found) > 1)
 
 
 def read_inventory(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from kubectl_ghost.cluster.errors import AlreadyExists, Conflict, NotFound
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
 from kubectl_ghost.cluster.writes import Writer
-from kubectl_ghost.domain.consequences import remembering_conditions
+from kubectl_ghost.domain.consequences import remembering_conditions, remembering_cordon
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import has_our_label, is_ours
@@ -90,10 +90,14 @@ def _create(writer: Writer, hardware: NodeHardware) -> list[Change]:
     created = writer.create(NODES, node_manifest(hardware))
     node = Change(NODES, Verb.CREATED, created)
     try:
-        return [node, *_write_slices(writer, hardware, created, [])]
+        slices = _write_slices(writer, hardware, created, [])
+        if any(change.verb is not Verb.CREATED for change in slices):
+            _require_latest(writer, created)
+        return [node, *slices]
     except Conflict:
-        # A slice of a former node of that name is being changed or collected at this moment.
-        return [node, *update_node(writer, created, lambda same: same)[1:]]
+        # A slice of a former node of that name is being changed or collected at this moment, or somebody else has
+        # declared something on the new node already.
+        return [node, *update_node(writer, writer.get(NODES, node.name), lambda same: same)[1:]]
 
 
 def refuse_foreign(node: Json) -> None:
@@ -151,6 +155,7 @@ def update_node(
 def _update_once(writer: Writer, live: Json, change: HardwareChange, slices: Sequence[Json] | None) -> list[Change]:
     old = hardware_of(live)
     new = remembering_conditions(change(old))
+    new = remembering_cordon(old, new, unschedulable=bool(live.get("spec", {}).get("unschedulable")))
     verb = Verb.UNCHANGED
     if patch := node_patch(old, new, live):
         live, verb = writer.patch(NODES, live, patch), Verb.CONFIGURED

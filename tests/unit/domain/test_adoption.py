@@ -139,7 +139,9 @@ def test_an_adopted_node_is_written_to_but_never_deleted_or_replaced():
 
 @pytest.mark.parametrize("record", [None, before_text(NOTHING)])
 def test_its_record_is_not_changed(record):
-    assert not permitted(ADOPTED, {"metadata": {"annotations": {keys.ADOPTED_ANNOTATION: record}}})
+    patch = {"annotations": {keys.ADOPTED_ANNOTATION: record}}
+    assert not permitted(ADOPTED, {"metadata": patch})
+    assert not permitted(ADOPTED, {"metadata": {**patch, "finalizers": []}})
 
 
 def test_it_is_given_back_by_one_patch():
@@ -161,3 +163,9 @@ def test_it_is_given_back_by_one_patch():
 )
 def test_nothing_else_takes_our_mark_off(live, patch):
     assert not permitted(live, patch)
+
+
+def test_a_node_whose_marks_were_both_taken_off_is_still_its_owners():
+    declared = '{"adopted":"worker-3","format":1}'
+    assert is_adopted({"metadata": {"name": "worker-3", "annotations": {"kubectl-ghost.dev/hardware": declared}}})
+    assert not is_adopted({"metadata": {"name": "node-3", "annotations": {"kubectl-ghost.dev/hardware": "{}"}}})

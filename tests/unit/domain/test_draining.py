@@ -77,6 +77,16 @@ def test_a_mirror_pod_is_skipped_without_a_word():
     assert (plan.going, plan.warnings, plan.refusals) == ([], [], [])
 
 
+def test_what_keeps_gpus_busy_is_hardware_and_stays():
+    filler = pod(owner=None)
+    filler["metadata"] |= {
+        "namespace": "kubectl-ghost-occupancy",
+        "labels": {"app.kubernetes.io/managed-by": "kubectl-ghost"},
+    }
+    plan = drained(filler)
+    assert (plan.going, plan.warnings, plan.refusals) == ([], [], [])
+
+
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 @pytest.mark.parametrize("owner", [None, REPLICA_SET, DAEMON_SET])
 @pytest.mark.parametrize("volume", [None, "emptyDir"])

@@ -55,3 +55,9 @@ def test_bad_taints(text):
 
 def test_words():
     assert parse_words(("a, b", "c,,")) == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("key", ["nvidia.com/mig.config", "nvidia.com/mig.config.state"])
+def test_the_mig_managers_labels_are_not_a_pools(key):
+    with pytest.raises(InputError, match="MIG manager"):
+        parse_labels((f"{key}=all-balanced",))

@@ -14,6 +14,7 @@ from kubectl_ghost.domain.occupancy import (
     Choice,
     Gpu,
     broken_gpus,
+    by_node,
     choose_at_random,
     choose_free,
     choose_named,
@@ -174,11 +175,13 @@ def test_a_gpu_is_seen_with_its_holders_its_occupancy_and_its_faults():
     found = look_at(
         hardware(gpu1=GpuState(occupancy=BUSY), gpu2=GpuState(faults=(Fault("xid", 79),))),
         range(4),
-        {
-            ("node-0", "gpu-0-mig-1g10gb-19-0"): [Holder(*POD, "c")],
-            ("node-0", "gpu-3"): [Holder(FILLER_NAMESPACE, "node-0-gpu-3")],
-            ("node-1", "gpu-3"): [Holder(*OTHER)],
-        },
+        by_node(
+            {
+                ("node-0", "gpu-0-mig-1g10gb-19-0"): [Holder(*POD, "c")],
+                ("node-0", "gpu-3"): [Holder(FILLER_NAMESPACE, "node-0-gpu-3")],
+                ("node-1", "gpu-3"): [Holder(*OTHER)],
+            }
+        )["node-0"],
         "node-0",
     )
     assert [gpu.holders for gpu in found] == [{POD}, set(), set(), set()]

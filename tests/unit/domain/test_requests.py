@@ -49,3 +49,14 @@ def test_a_mig_configuration_is_asked_for_until_it_is_answered():
     assert mig_request(asked, HARDWARE) == "all-balanced"
     for state in ("success", "failed"):
         assert mig_request(asked, replace(HARDWARE, mig_config=MigConfig("all-balanced", state))) is None
+
+
+def test_what_keeps_gpus_busy_belongs_to_the_node():
+    filler = owned_by("Nothing")
+    filler["metadata"] |= {
+        "namespace": "kubectl-ghost-occupancy",
+        "labels": {"app.kubernetes.io/managed-by": "kubectl-ghost"},
+    }
+    assert is_drained(node(unschedulable=True), [filler])
+    filler["metadata"]["labels"] = {}
+    assert not is_drained(node(unschedulable=True), [filler])

@@ -35,3 +35,9 @@ def test_another_mig_mode_drops_layouts_and_keeps_faults():
     part = GpuState(occupancy=Occupancy(instances=(MigInstance("1g.10gb", 0),)))
     after = with_settings(NODE.with_gpu(3, part), replace(SETTINGS, mig=MigMode.DYNAMIC))
     assert after.gpus == ((1, BROKEN), (7, GpuState(occupancy=Occupancy())))
+
+
+def test_a_model_without_mig_has_no_mig_configuration():
+    named = NodeHardware(SETTINGS, 0, mig_config=MigConfig("all-1g.10gb", "failed"))
+    assert with_settings(named, replace(SETTINGS, model="t4")).mig_config is None
+    assert with_settings(named, replace(SETTINGS, cpu="1")).mig_config == named.mig_config

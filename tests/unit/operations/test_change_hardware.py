@@ -6,15 +6,17 @@ from dataclasses import replace
 import pytest
 
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
-from kubectl_ghost.domain.faults import Fault
+from kubectl_ghost.domain.faults import Fault, Reactor
 from kubectl_ghost.domain.hardware import GpuState, MigMode, Reboot
+from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION
 from kubectl_ghost.operations.change_hardware import change_nodes, end_what_is_over
 from kubectl_ghost.operations.changes import Verb
+from kubectl_ghost.operations.cordon import set_schedulable
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.reconcile import update_node
 from kubectl_ghost.operations.selecting import Selection, select
-from tests.unit.operations.fleet import cluster, run_sync, slices_on, state
-from tests.unit.operations.memory import Killed, Memory
+from tests.unit.operations.fleet import add_pool, cluster, run_sync, slices_on, state
+from tests.unit.operations.memory import Killed, Memory, Store
 
 XID = Fault("xid", 79)
 PAST, FUTURE = "2026-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
@@ -163,3 +165,86 @@ def test_without_anything_timed_nothing_is_read_but_one_empty_list():
     writer = Memory(store)
     assert list(end_what_is_over(writer)) == []
     assert len(writer.sent) == 1
+
+
+NVSENTINEL = Fault("xid", 79, (Reactor.NVSENTINEL,))
+
+
+def cordoned(store, name="node-0"):
+    return bool(store.one(NODES, name)["spec"].get("unschedulable"))
+
+
+def cordon(store, by_user):
+    store.edit(NODES, "node-0", lambda item: item["spec"].update(unschedulable=by_user))
+
+
+def test_a_cordon_of_a_component_goes_with_the_fault():
+    store = cluster(1)
+    break_gpu(Memory(store), 2, NVSENTINEL)
+    assert cordoned(store)
+    _clear(store)
+    assert not cordoned(store)
+
+
+def test_a_cordon_that_was_the_users_before_the_fault_stays():
+    store = cluster(1)
+    cordon(store, by_user=True)
+    break_gpu(Memory(store), 2, NVSENTINEL)
+    _clear(store)
+    assert cordoned(store)
+
+
+def test_a_user_may_lift_it_and_nothing_puts_it_back():
+    store = cluster(1)
+    break_gpu(Memory(store), 2, NVSENTINEL)
+    cordon(store, by_user=False)
+    run_sync(Memory(store))
+    assert not cordoned(store)
+
+
+def test_a_drain_makes_it_the_users_also_through_a_reboot_that_cures():
+    store = cluster(1)
+    break_gpu(Memory(store), 2, NVSENTINEL)
+    list(set_schedulable(Memory(store), [store.one(NODES, "node-0")], schedulable=False))
+    update_node(Memory(store), store.one(NODES, "node-0"), lambda old: replace(old, reboot=Reboot(PAST, PAST)))
+    list(end_what_is_over(Memory(store)))
+    assert hardware_of(store.one(NODES, "node-0")).all_faults() == []
+    assert cordoned(store)
+
+
+def _clear(store):
+    list(change_nodes(Memory(store), select(Memory(store), Selection(everything=True)), lambda old, _: _new(old)))
+
+
+def test_a_damaged_or_vanishing_node_with_something_timed_stops_nobody():
+    store = cluster(3)
+    for name in ("node-0", "node-1", "node-2"):
+        fault = replace(XID, until=PAST)
+        broken = GpuState(faults=(fault,))
+        update_node(Memory(store), store.one(NODES, name), lambda old, broken=broken: old.with_gpu(0, broken))
+    store.edit(NODES, "node-0", lambda item: item["metadata"]["annotations"].update({HARDWARE_ANNOTATION: "{"}))
+    writer = Memory(store)
+
+    def vanish(number, _):
+        if number == 2 and "node-1" in store.names(NODES):
+            store.remove(NODES, "node-1")
+
+    writer.before_any = vanish
+    list(end_what_is_over(writer))
+    assert tainted(store, "node-2") == []
+
+
+def test_a_fault_declared_while_a_node_is_made_is_not_lost():
+    store = Store()
+    writer = Memory(store)
+    done = []
+
+    def theirs(_, sent):
+        if sent.resource is RESOURCE_SLICES and sent.verb == "create" and not done:
+            done.append(True)
+            break_gpu(Memory(store), 1)
+
+    writer.before = theirs
+    add_pool(writer, count=1)
+    assert done
+    assert tainted(store) == ["gpu-1"]

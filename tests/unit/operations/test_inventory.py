@@ -1,10 +1,12 @@
 """The fleet as it is shown: what is held by whom, what was handed out twice, and who waits."""
 
+from dataclasses import replace
+
 import pytest
 
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS
 from kubectl_ghost.domain.faults import Fault
-from kubectl_ghost.domain.hardware import GpuState, Occupancy
+from kubectl_ghost.domain.hardware import GpuState, MigMode, Occupancy
 from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.operations.inventory import read_inventory
 from kubectl_ghost.operations.reconcile import update_node
@@ -242,3 +244,18 @@ def test_a_split_gpu_is_held_by_who_holds_any_part_of_it():
         "gpu-1-mig-1g10gb-19-0",
         "gpu-1-mig-3g40gb-9-4",
     ]
+
+
+def test_a_part_and_the_whole_are_handed_out_twice():
+    store = fleet.cluster(1, gpus=2)
+    fleet.holding(store, "p", "node-0", "gpu-0-mig-1g10gb-19-0")
+    store.put(PODS, fleet.pod("q", "node-0", gpus=1))
+    declare(store, "node-0", lambda old: replace(old, settings=replace(old.settings, mig=MigMode.DYNAMIC)))
+    assert ("node-0", "gpu-0") in look(store).shared()
+
+
+def test_two_parts_that_both_came_by_claims_are_not():
+    store = fleet.cluster(1, gpus=2)
+    fleet.holding(store, "p", "node-0", "gpu-0-mig-1g10gb-19-0")
+    fleet.holding(store, "q", "node-0", "gpu-0-mig-1g10gb-19-1")
+    assert look(store).shared() == []
