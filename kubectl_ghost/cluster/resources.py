@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+from kubectl_ghost.domain.errors import InputError
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -52,8 +54,11 @@ class Resource:
         """The path of one object, or of the collection (over all namespaces when none is given).
 
         Raises:
+            InputError: a name cannot be part of a path.
             ValueError: a namespaced object is asked for by name alone, or a subresource without a name.
         """
+        if name is not None:
+            _check_segment(name)
         if subresource is not None and name is None:
             raise ValueError(f"{self.plural}/{subresource} needs a name")
         parts = [self.root]
@@ -67,6 +72,17 @@ class Resource:
         if subresource is not None:
             parts.append(subresource)
         return "/".join(parts)
+
+
+def _check_segment(name: str) -> None:
+    """Refuse a name that would lead elsewhere, in kubectl's words: the server decodes what is quoted."""
+    if not name:
+        raise InputError("resource name may not be empty")
+    if name in (".", ".."):
+        raise InputError(f"invalid resource name \"{name}\": [may not be '{name}']")
+    for character in "/%":
+        if character in name:
+            raise InputError(f"invalid resource name \"{name}\": [may not contain '{character}']")
 
 
 def _quoted(name: str) -> str:

@@ -26,6 +26,7 @@ Examples:
 def command(what: str | None, output: str | None) -> None:
     """Say what an XID or a kind of fault means, who reacts to it and how; of all of them without an argument."""
     from kubectl_ghost.commands.output import check_change_output, write
+    from kubectl_ghost.operations.fault import kinds_of
     from kubectl_ghost.operations.fault_views import explanation, explanations
     from kubectl_ghost.render.columns import table
     from kubectl_ghost.render.fault_columns import EXPLANATION_COLUMNS, explanation_lines
@@ -37,5 +38,9 @@ def command(what: str | None, output: str | None) -> None:
         write(printer(output)(views) if output else table(EXPLANATION_COLUMNS, views))
         return
     match = _CODE.fullmatch(what)
-    view = explanation(int(match.group(1)) if match else what)
-    write(printer(output, single=True)([view]) if output else explanation_lines(view))
+    views = [explanation(name) for name in ([int(match.group(1))] if match else kinds_of([what]))]
+    if output:
+        write(printer(output, single=len(views) == 1)(views))
+    for position, view in enumerate(() if output else views):
+        write(["\n"] if position else [])
+        write(explanation_lines(view))

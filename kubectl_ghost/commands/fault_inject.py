@@ -78,6 +78,9 @@ Examples:
 \b
   # On {random} at random, for ten minutes
   kubectl ghost fault {kind} --pool node --random 2 --seed 1 --for 10m
+
+--as after the command names components. To impersonate a user, put kubectl's --as before it:
+kubectl ghost --as=USER fault {kind} {target}
 """
 
 
@@ -148,7 +151,7 @@ def _inject(connection: Writer, selection: Selection, request: FaultRequest, giv
 
 
 def _wait(connection: Writer, plan: FaultPlan, leaving: dict[str, tuple[str, str]], timeout: float) -> None:
-    from kubectl_ghost.operations.fault_effects import wait_down, wait_left
+    from kubectl_ghost.operations.fault_waiting import wait_down, wait_left
 
     if leaving:
         with ProgressLine("pods gone") as progress:

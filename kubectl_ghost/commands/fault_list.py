@@ -30,8 +30,8 @@ def command(
 ) -> int:
     """List the faults that are declared, as `get faults` does.
 
-    A TARGET is a GPU (node-3/gpu-2, or the two words node-3 gpu-2), or a node for all of its faults. What has ended by
-    itself is not shown.
+    A TARGET is a GPU (node-3/gpu-2, or the two words node-3 gpu-2), or a node for all of its faults. What is over is
+    marked so, and goes with the next command that changes hardware.
     """
     from kubectl_ghost.commands.get import show
 

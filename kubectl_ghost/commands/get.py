@@ -118,7 +118,11 @@ class _Listing:
         self.problems = inventory.problems
         found = self._views(inventory)
         if self.flags.get("pool"):
-            members = {node["metadata"]["name"] for node in inventory.groups.get(self.flags["pool"], ())}
+            from kubectl_ghost.operations.fleet import unknown_pool
+
+            if self.flags["pool"] not in inventory.groups:
+                raise unknown_pool(self.flags["pool"], inventory.groups)
+            members = {node["metadata"]["name"] for node in inventory.groups[self.flags["pool"]]}
             found = [row for row in found if row["spec"]["node"] in members]
         missing: list[str] = []
         if self.names and self.kind == "faults":

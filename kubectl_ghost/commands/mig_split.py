@@ -56,20 +56,25 @@ def command(
     ResourceSlices, in the node's capacity and in its labels. GPUs that pods hold are not split unless --force is given.
     The label nvidia.com/mig.config then reads as the configuration given, all-disabled, or "custom".
     """
+    from itertools import chain
+
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import warn, writer
     from kubectl_ghost.domain.splitting import SplitRequest
+    from kubectl_ghost.operations.change_hardware import end_what_is_over
     from kubectl_ghost.operations.mig_split import apply_split, plan_split
-    from kubectl_ghost.operations.selecting import Selection
+    from kubectl_ghost.operations.selecting import Selection, check_selection
 
     if [profiles is not None, config is not None, off].count(True) != 1:
         raise click.UsageError("give one of --profiles, --config and --off", context)
     if profiles is not None and not profiles.strip():
         raise click.UsageError("--profiles is empty; for whole GPUs, use --off", context)
     check_change_output(output)
-    connection = writer(context, dry_run)
     selection = Selection(targets, pool, selector, everything)
+    check_selection(selection)
+    connection = writer(context, dry_run)
+    ended = list(end_what_is_over(connection))
     plan = plan_split(connection, selection, SplitRequest(profiles, config), force=force)
     click.echo(plan.summary, err=True)
     warn(plan.warnings)
-    print_changes(apply_split(connection, plan), output, dry_run)
+    print_changes(chain(ended, apply_split(connection, plan)), output, dry_run)

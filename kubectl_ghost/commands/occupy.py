@@ -90,12 +90,15 @@ def command(
     TARGET is a GPU (node-3/gpu-2), or a node for all of its GPUs. Nothing is placed on a busy GPU until `kubectl ghost
     release`. GPUs that pods hold are left to them unless --force is given.
     """
+    from itertools import chain
+
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import writer
     from kubectl_ghost.domain.hardware import OccupancyKind
+    from kubectl_ghost.operations.change_hardware import end_what_is_over
     from kubectl_ghost.operations.filler_waiting import wait_for_fillers
     from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, filler_names, plan_occupy
-    from kubectl_ghost.operations.selecting import Selection
+    from kubectl_ghost.operations.selecting import Selection, check_selection
 
     _check(context, free, utilization, number, profiles, with_, priority)
     check_change_output(output)
@@ -113,8 +116,10 @@ def command(
         force,
     )
     connection = writer(context, dry_run)
+    check_selection(request.selection)
+    ended = list(end_what_is_over(connection))
     plan = plan_occupy(connection, request)
-    print_changes(apply_occupy(connection, plan), output, dry_run)
+    print_changes(chain(ended, apply_occupy(connection, plan)), output, dry_run)
     names = filler_names(plan)
     if wait and names and dry_run is DryRun.NONE:
         with ProgressLine("filler pods Running") as progress:

@@ -39,16 +39,22 @@ def command(
     TARGET is a GPU (node-3/gpu-2), or a node for all of its GPUs. GPUs that are not occupied, and pods that are not
     this tool's, are left as they are.
     """
+    from itertools import chain
+
     from kubectl_ghost.commands.output import check_change_output, print_changes
     from kubectl_ghost.commands.session import writer
     from kubectl_ghost.conventions.messages import no_resources
+    from kubectl_ghost.operations.change_hardware import end_what_is_over
     from kubectl_ghost.operations.release import apply_release, plan_release
-    from kubectl_ghost.operations.selecting import Selection
+    from kubectl_ghost.operations.selecting import Selection, check_selection
 
     check_change_output(output)
+    selection = Selection(targets, pool, selector, everything)
+    check_selection(selection)
     connection = writer(context, dry_run)
-    plan = plan_release(connection, Selection(targets, pool, selector, everything))
-    changes = print_changes(apply_release(connection, plan), output, dry_run)
+    ended = list(end_what_is_over(connection))
+    plan = plan_release(connection, selection)
+    changes = print_changes(chain(ended, apply_release(connection, plan)), output, dry_run)
     if plan.gpus:
         gpus = "1 GPU" if plan.gpus == 1 else f"{plan.gpus} GPUs"
         nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+LONGEST = 10 * 365 * 86400.0
+"""Ten years, in seconds: what is longer is a slip, and no date."""
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
 
@@ -18,10 +20,14 @@ def parse_duration(text: str) -> float:
         ValueError: if the text is no such duration.
     """
     if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    if not re.fullmatch(rf"(?:{_PART.pattern})+", text):
+        seconds = float(text)
+    elif re.fullmatch(rf"(?:{_PART.pattern})+", text):
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    else:
         raise ValueError(f"invalid duration {text!r}: use a form such as 30s, 5m or 1h30m")
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    if seconds > LONGEST:
+        raise ValueError(f"invalid duration {text!r}: it is longer than ten years")
+    return seconds
 
 
 class Duration(click.ParamType[float]):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kubectl_ghost.domain.hardware import GpuState, NodeHardware, Occupancy, PoolSettings
+from kubectl_ghost.domain.hardware import GpuState, MigConfig, NodeHardware, Occupancy, PoolSettings
+from kubectl_ghost.domain.identity import gpu_name
+from kubectl_ghost.domain.mig_layouts import DISABLED
 
 
 def with_settings(hardware: NodeHardware, settings: PoolSettings) -> NodeHardware:
@@ -27,10 +29,31 @@ def with_settings(hardware: NodeHardware, settings: PoolSettings) -> NodeHardwar
     kept = replace(hardware, settings=settings, gpus=(), mig_config=None if remode else hardware.mig_config)
     for index, state in states.items():
         kept = kept.with_gpu(index, state)
+    if kept.mig_config is not None and _is_split(hardware) and not _is_split(kept):
+        return replace(kept, mig_config=MigConfig(DISABLED, "success"))
     return kept
+
+
+def _is_split(hardware: NodeHardware) -> bool:
+    return any(state.mig is not None for _, state in hardware.gpus)
 
 
 def _remoded(state: GpuState) -> GpuState:
     occupancy = state.occupancy
     whole = Occupancy(occupancy.kind, priority=occupancy.priority) if occupancy and not occupancy.instances else None
     return replace(state, mig=None, occupancy=whole)
+
+
+def dropped(old: NodeHardware, new: NodeHardware) -> list[str]:
+    """What the new declaration of a node has lost of what was done to its GPUs: `node-0/gpu-5 (XID 79, Occupied)`."""
+    lost = []
+    for index, state in old.gpus:
+        after = new.gpu(index)
+        words = [fault.name for fault in state.faults if fault not in after.faults]
+        if state.occupancy is not None and after.occupancy is None:
+            words.append("Occupied")
+        if state.mig is not None and after.mig is None:
+            words.append("MIG layout")
+        if words:
+            lost.append(f"{old.node_name}/{gpu_name(index)} ({', '.join(words)})")
+    return lost

@@ -10,12 +10,15 @@ from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain import keys
+from kubectl_ghost.domain.consequences import is_filled
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import MigMode, NodeHardware, PoolSettings, SharingKind, TaintMode
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.pools import DEFAULT_COUNT, PoolRequest, check_pool, configure
-from kubectl_ghost.domain.resettling import with_settings
+from kubectl_ghost.domain.resettling import dropped, with_settings
+from kubectl_ghost.domain.wording import counted
 from kubectl_ghost.manifests.counters import uncounted
 from kubectl_ghost.manifests.node import node as node_manifest
 from kubectl_ghost.operations.change_hardware import end_what_is_over
@@ -23,6 +26,7 @@ from kubectl_ghost.operations.changes import Change
 from kubectl_ghost.operations.device_classes import ensure_device_classes, refuse_clash, require_dra
 from kubectl_ghost.operations.evicting import evict_until_quiet
 from kubectl_ghost.operations.features import require_counters
+from kubectl_ghost.operations.fillers import reconcile_fillers
 from kubectl_ghost.operations.fleet import (
     OURS,
     Pool,
@@ -116,6 +120,7 @@ def plan_pool(
         _refuse_shares_taken(reader, named, settings)
     if pool and not exactly:
         warnings += _size_warnings(pool, count, size)
+    warnings += _dropped_warnings(nodes.values(), settings)
     warnings += _dynamic_warnings(settings, size)
     return PoolPlan(
         settings=settings,
@@ -154,12 +159,23 @@ def apply_pool(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
         yield from changes
     if plan.force and plan.existing and writer.dry_run is DryRun.NONE:
         yield from evict_until_quiet(lambda: _evict(writer, plan))
+    yield from _follow_with_fillers(writer, plan)
+
+
+def _follow_with_fillers(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
+    """Filler pods of GPUs that are others now, or are gone, are made anew or taken away."""
+    before = {name: hardware_of(node) for name, node in plan.nodes.items()}
+    if any(is_filled(state) for declared in before.values() for _, state in declared.gpus):
+        hardware = {name: with_settings(declared, plan.settings) for name, declared in before.items()}
+        yield from reconcile_fillers(writer, hardware, plan.nodes, whole=False)
 
 
 def _evict(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
     if plan.force and plan.existing:
         losing = cut_off(writer, plan.nodes, plan.settings)
-        losing += [pod for pod in _without_shares(writer, plan.nodes, plan.settings) if pod not in losing]
+        known = {pod["metadata"]["uid"] for pod in losing}
+        without = _without_shares(writer, plan.nodes, plan.settings)
+        losing += [pod for pod in without if pod["metadata"]["uid"] not in known]
         yield from delete_pods(writer, plan.nodes, losing)
 
 
@@ -170,9 +186,9 @@ def _without_shares(reader: Reader, nodes: Mapping[str, Json], settings: PoolSet
     if not changing:
         return []
     pods = pods_on(reader, {name: nodes[name] for name in changing})
-    already = unserved(changing, pods)
+    already = {pod["metadata"]["uid"] for pod in unserved(changing, pods)}
     lost = unserved({name: with_settings(found, settings) for name, found in changing.items()}, pods)
-    return [pod for pod in lost if pod not in already]
+    return [pod for pod in lost if pod["metadata"]["uid"] not in already and not is_filler(pod)]
 
 
 def _refuse_shares_taken(reader: Reader, nodes: Mapping[str, Json], settings: PoolSettings) -> None:
@@ -182,6 +198,15 @@ def _refuse_shares_taken(reader: Reader, nodes: Mapping[str, Json], settings: Po
             losing,
             "Delete those pods first, or have them evicted by add-pool with the same settings and --force.",
         )
+
+
+def _dropped_warnings(nodes: Iterable[Json], settings: PoolSettings) -> list[str]:
+    """A line on what was done to GPUs that are going to be others, and goes with them."""
+    hardware = [hardware_of(node) for node in nodes]
+    lost = [text for declared in hardware for text in dropped(declared, with_settings(declared, settings))]
+    if not lost:
+        return []
+    return [f"{counted(len(lost), 'GPU')} will be as new: " + ", ".join(lost[:3]) + (" ..." if len(lost) > 3 else "")]
 
 
 def _size_warnings(pool: Pool, count: int | None, size: int) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.writes import Writer
-from kubectl_ghost.domain.breaking import FaultFilter, struck, with_fault, without_faults
+from kubectl_ghost.domain.breaking import FaultFilter, begins, struck, with_fault, without_faults
 from kubectl_ghost.domain.catalogue import model
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import InputError
@@ -19,12 +20,21 @@ from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.reactions import reaction
 from kubectl_ghost.domain.targets import choose, parse_targets
+from kubectl_ghost.domain.wording import counted
 from kubectl_ghost.operations.assignments import record_assignments
 from kubectl_ghost.operations.change_hardware import change_nodes
 from kubectl_ghost.operations.changes import Change
 from kubectl_ghost.operations.clock import after, now
 from kubectl_ghost.operations.evicting import evict_until_quiet
-from kubectl_ghost.operations.fault_effects import Hit, Leaving, cluster_evicts, evict_holders, fail_holders, look
+from kubectl_ghost.operations.fault_effects import (
+    Hit,
+    Leaving,
+    Seen,
+    cluster_evicts,
+    evict_holders,
+    fail_holders,
+    look,
+)
 from kubectl_ghost.operations.fault_events import record_events
 from kubectl_ghost.operations.features import require_device_taints
 from kubectl_ghost.operations.fleet import hardware_of
@@ -32,6 +42,9 @@ from kubectl_ghost.operations.selecting import Chosen, Selection, select
 
 _DOWN = ("node-down", "node-unreachable")
 """The kinds of fault under which a node is not Ready."""
+_LATECOMERS_SECONDS = 0.45
+"""How long a fault on an idle GPU is looked after, its last look included where that takes no time."""
+_LATECOMERS_PAUSE_SECONDS = 0.14
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +84,6 @@ class FaultPlan:
     def takes_down(self) -> list[str]:
         """The nodes that are not Ready because of it."""
         return [item.name for item in self.chosen] if self.fault.kind in _DOWN else []
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 GPU`, `3 GPUs`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def plan_fault(writer: Writer, selection: Selection, request: FaultRequest) -> FaultPlan:
@@ -157,11 +165,33 @@ def inject(writer: Writer, plan: FaultPlan, leaving: Leaving) -> Iterator[Change
         return
     leaving.update(cluster_evicts(seen, plan.hits))
     yield from evict_holders(writer, seen, plan.hits, leaving)
-    if leaving and writer.dry_run is DryRun.NONE:
-        # The scheduler may still be placing a pod by the slices as they were.
-        yield from evict_until_quiet(
-            lambda: evict_holders(writer, look(writer, plan.chosen, declared), plan.hits, leaving),
-        )
+    if writer.dry_run is not DryRun.NONE:
+        return
+
+    def again() -> Iterator[Change]:
+        return evict_holders(writer, look(writer, plan.chosen, declared), plan.hits, leaving, standing=True)
+
+    if not leaving and _begins(plan, seen):
+        yield from _evict_latecomers(again)
+    if leaving:
+        yield from evict_until_quiet(again)
+
+
+def _begins(plan: FaultPlan, seen: Seen) -> bool:
+    """Whether a fault that evicts is news anywhere."""
+    evicting = [hit for hit in plan.hits if hit.answer.evicts]
+    return any(begins(seen.hardware[hit.item.name], hit.index, plan.fault) for hit in evicting)
+
+
+def _evict_latecomers(again: Callable[[], Iterator[Change]]) -> Iterator[Change]:
+    """Look briefly for a pod on a GPU that nobody held: the scheduler may still be placing one by the old slices."""
+    deadline = time.monotonic() + _LATECOMERS_SECONDS
+    while True:
+        time.sleep(_LATECOMERS_PAUSE_SECONDS)
+        changes = list(again())
+        yield from changes
+        if changes or time.monotonic() + _LATECOMERS_PAUSE_SECONDS >= deadline:
+            return
 
 
 def _declare(writer: Writer, plan: FaultPlan, declared: dict[str, NodeHardware]) -> Iterator[Change]:

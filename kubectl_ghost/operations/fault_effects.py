@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubectl_ghost.cluster.errors import Conflict, NotFound
 from kubectl_ghost.cluster.reads import Reader
-from kubectl_ghost.cluster.resources import NODES, PODS
+from kubectl_ghost.cluster.resources import PODS
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.breaking import begins
+from kubectl_ghost.domain.consequences import consequences
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.faults import Fault
+from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import GpuKey, Holder, is_finished
+from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.domain.reactions import DeviceTaint, Reaction
@@ -28,11 +30,9 @@ from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.holdings import claims_of, find_holders, read_claims
 from kubectl_ghost.operations.pods import pods_on
 from kubectl_ghost.operations.selecting import Chosen
-from kubectl_ghost.operations.waiting import Progress, is_ready
 
 _FEW = 20
 _ATTEMPTS = 8
-_POLL_SECONDS = 0.05
 PodKey = tuple[str, str]
 """Namespace and name."""
 Leaving = dict[str, PodKey]
@@ -100,13 +100,14 @@ def look(reader: Reader, chosen: Sequence[Chosen], declared: Mapping[str, NodeHa
 def fail_holders(writer: Writer, seen: Seen, hits: Sequence[Hit], fault: Fault) -> Iterator[Change]:
     """Let the pods fail whose application the error ends: whoever holds the GPU as the fault begins.
 
-    A pod that comes later to a GPU with such an error runs: what went wrong was the application.
+    A pod that comes later to a GPU with such an error runs: what went wrong was the application. A filler runs none.
     """
     ending: dict[PodKey, tuple[Json, Hit]] = {}
     for hit in hits:
         if hit.answer.exit_code is not None and begins(seen.hardware[hit.item.name], hit.index, fault):
             for _, pod in seen.of(hit.item.name, hit.gpus):
-                ending.setdefault(_key(pod), (pod, hit))
+                if not is_filler(pod) and not _is_going(pod):
+                    ending.setdefault(_key(pod), (pod, hit))
 
     def fail(found: tuple[Json, Hit]) -> Json | None:
         return _fail(writer, *found, fault)
@@ -120,7 +121,9 @@ def _fail(writer: Writer, pod: Json, hit: Hit, fault: Fault) -> Json | None:
     """The pod as failed; None where it has ended otherwise meanwhile."""
     current: Json | None = pod
     for _ in range(_ATTEMPTS):
-        if current is None or current["metadata"]["uid"] != pod["metadata"]["uid"] or is_finished(current):
+        if current is None or current["metadata"]["uid"] != pod["metadata"]["uid"]:
+            return None
+        if is_finished(current) or _is_going(current):
             return None
         patch = failed_status(current, hit.answer.exit_code or 1, f"{fault.name} on {_place(hit)}", now())
         try:
@@ -134,32 +137,70 @@ def _place(hit: Hit) -> str:
     return hit.item.name if hit.index is None else f"{hit.item.name}/gpu-{hit.index}"
 
 
-def evict_holders(writer: Writer, seen: Seen, hits: Sequence[Hit], leaving: Leaving) -> Iterator[Change]:
+def evict_holders(
+    writer: Writer, seen: Seen, hits: Sequence[Hit], leaving: Leaving, *, standing: bool = False
+) -> Iterator[Change]:
     """Delete the pods that no controller evicts, as the taint manager deletes: with their own grace period.
 
     Those are pods of the device-plugin path, and pods served `nvidia.com/gpu` through a claim that the scheduler made
-    (kubernetes issue 141290). Each is deleted once.
+    (kubernetes issue 141290). Each is deleted once, also when something keeps it from going.
 
     Args:
         leaving: the pods that are going already; those that go now are added.
+        standing: as for `losers`.
     """
-    going: list[tuple[Json, Json]] = []
+    yield from run_ordered(lambda lost: evict(writer, lost), losers(seen, hits, leaving, standing=standing))
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A pod that has lost its GPU, and its node: the guard's evidence."""
+
+    pod: Json
+    node: Json
+
+
+def losers(seen: Seen, hits: Sequence[Hit], leaving: Leaving, *, standing: bool = False) -> list[Lost]:
+    """The pods that are to be deleted because of these faults; those that are going are counted, and not deleted again.
+
+    Fillers stay: they are what keeps the GPU busy, and tolerate everything.
+
+    Args:
+        leaving: the pods that are going already; those that go now are added.
+        standing: the faults were declared some time ago. The device plugin knows nothing of device taints: a GPU that
+            is tainted and not unhealthy it gives out again, so that whoever has it now got it in spite of the fault.
+    """
+    found: list[Lost] = []
     for hit in hits:
-        if hit.answer.evicts:
-            for holder, pod in seen.of(hit.item.name, hit.gpus):
+        if not hit.answer.evicts:
+            continue
+        refused = _refused(seen, hit) if standing else hit.gpus
+        for gpu in sorted(hit.gpus):
+            for holder, pod in seen.of(hit.item.name, (gpu,)):
                 uid = pod["metadata"]["uid"]
-                if _left_to_us(holder, pod) and uid not in leaving:
+                if uid in leaving or is_filler(pod) or not _left_to_us(holder, pod):
+                    continue
+                if holder.claim or gpu in refused:
                     leaving[uid] = _key(pod)
-                    going.append((pod, hit.item.node))
+                    found += [] if _is_going(pod) else [Lost(pod, hit.item.node)]
+    return found
 
-    def delete(found: tuple[Json, Json]) -> Change:
-        pod, node = found
-        # Another pod of that name (of a StatefulSet, say) has taken its place: the one that was meant has gone.
-        with contextlib.suppress(Conflict):
-            writer.delete(PODS, pod, node=node)
-        return Change(PODS, Verb.EVICTED, pod)
 
-    yield from run_ordered(delete, going)
+def _refused(seen: Seen, hit: Hit) -> frozenset[str]:
+    """The GPUs of a node that the device plugin does not give to anybody."""
+    return frozenset(map(gpu_name, consequences(seen.hardware[hit.item.name]).unavailable))
+
+
+def evict(writer: Writer, lost: Lost) -> Change:
+    """Delete one pod that has lost its GPU."""
+    # Another pod of that name (of a StatefulSet, say) has taken its place: the one that was meant has gone.
+    with contextlib.suppress(Conflict):
+        writer.delete(PODS, lost.pod, node=lost.node)
+    return Change(PODS, Verb.EVICTED, lost.pod)
+
+
+def _is_going(pod: Json) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
 
 
 def _left_to_us(holder: Holder, pod: Json) -> bool:
@@ -176,7 +217,7 @@ def cluster_evicts(seen: Seen, hits: Sequence[Hit]) -> Leaving:
             continue
         for holder, pod in seen.of(hit.item.name, hit.gpus):
             claim = seen.claims.get((holder.namespace, holder.claim))
-            if claim and not _left_to_us(holder, pod) and not _tolerates(claim, hit, taint):
+            if claim and not is_filler(pod) and not _left_to_us(holder, pod) and not _tolerates(claim, hit, taint):
                 found[pod["metadata"]["uid"]] = _key(pod)
     return found
 
@@ -194,46 +235,6 @@ def _matches(toleration: Json, taint: DeviceTaint) -> bool:
     if toleration.get("key") and toleration["key"] != taint.key:
         return False
     return toleration.get("operator") == "Exists" or (toleration.get("value") or "") == taint.value
-
-
-def wait_left(
-    reader: Reader, chosen: Sequence[Chosen], leaving: Leaving, *, timeout: float, progress: Progress
-) -> None:
-    """Return when none of the pods that were evicted is left.
-
-    Raises:
-        GhostError: naming one that something keeps, when the time is up.
-    """
-    nodes = {item.name: item.node for item in chosen}
-
-    def left() -> list[str]:
-        present = {pod["metadata"]["uid"] for pod in pods_on(reader, nodes)}
-        return ["/".join(key) for uid, key in leaving.items() if uid in present]
-
-    _wait(left, len(leaving), timeout, progress, 'pod "{}" was evicted and is still there')
-
-
-def wait_down(reader: Reader, names: Sequence[str], *, timeout: float, progress: Progress) -> None:
-    """Return when none of these nodes is Ready.
-
-    Raises:
-        GhostError: naming one that still is when the time is up: kwok lacks the stage.
-    """
-
-    def still() -> list[str]:
-        found = run_ordered(lambda name: reader.find(NODES, name), names)
-        return [node["metadata"]["name"] for node in found if node is not None and is_ready(node)]
-
-    _wait(still, len(names), timeout, progress, 'node "{}" is still Ready: does kwok have this tool\'s stages?')
-
-
-def _wait(pending: Callable[[], list[str]], total: int, timeout: float, progress: Progress, message: str) -> None:
-    deadline = time.monotonic() + timeout
-    while left := pending():
-        progress(total - len(left), total)
-        if time.monotonic() >= deadline:
-            raise GhostError(f"timed out: {message.format(min(left))}", "Run the same command again to go on waiting.")
-        time.sleep(_POLL_SECONDS)
 
 
 def _key(item: Json) -> PodKey:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from kubectl_ghost.domain.catalogue import GpuModel, model
 from kubectl_ghost.domain.consequences import node_reactions
-from kubectl_ghost.domain.expiry import without_what_is_over
+from kubectl_ghost.domain.expiry import is_over
 from kubectl_ghost.domain.fault_catalogue import XID, FaultKind, Xid, codes, explain, fault_kind, kinds
 from kubectl_ghost.domain.faults import DEFAULT_REACTORS, Fault, Reactor, accompanying_xid, board_of, cured_by_reboot
 from kubectl_ghost.domain.holders import Holder
@@ -23,19 +23,20 @@ _Held = Mapping[tuple[str, str], list[Holder]]
 
 
 def fault_views(inventory: Inventory, moment: str) -> list[Json]:
-    """Every declared fault that is not over, by node and GPU.
+    """Every declared fault, by node and GPU; one that is over stands until the next command takes it away.
 
     Args:
-        moment: RFC 3339.
+        moment: the time now, RFC 3339.
     """
     held: dict[tuple[str, str], list[Holder]] = defaultdict(list)
     for (node_name, device), found in inventory.holders.items():
         held[(node_name, parent_gpu(device))] += found
     views = []
     for node in inventory.in_order:
-        hardware = without_what_is_over(inventory.hardware[node["metadata"]["name"]], moment)
-        for index, fault, answer in node_reactions(hardware):
-            views.append(_view(node, index, fault, answer, held))
+        for index, fault, answer in node_reactions(inventory.hardware[node["metadata"]["name"]]):
+            view = _view(node, index, fault, answer, held)
+            view["status"]["over"] = is_over(fault, moment)
+            views.append(view)
     return views
 
 

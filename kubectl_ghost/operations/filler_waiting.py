@@ -15,8 +15,9 @@ from kubectl_ghost.operations.fleet import OURS
 
 Progress = Callable[[int, int], None]
 """Called with the number of fillers that run and the number awaited."""
-_REFUSED_SECONDS = 5.0
-"""How long the scheduler may refuse a filler before it is told: what it looks at may be a moment old."""
+_TROUBLE_SECONDS = 5.0
+"""How long the scheduler may refuse a filler, or another command make it anew, before it is told: what the scheduler
+looks at may be a moment old."""
 _POLL_SECONDS = 0.2
 _AGAIN = "The GPUs are declared busy. To make what is missing, and wait again: run the same command, or sync."
 
@@ -28,7 +29,7 @@ def wait_for_fillers(reader: Reader, names: Collection[str], *, timeout: float, 
         GhostError: if one is gone, the scheduler keeps refusing one, or they do not run in time.
     """
     deadline = time.monotonic() + timeout
-    refused: dict[str, float] = {}
+    trouble: dict[str, float] = {}
     while True:
         listed = reader.list(PODS, namespace=FILLER_NAMESPACE, label_selector=OURS).items
         pods = {pod["metadata"]["name"]: pod for pod in listed}
@@ -38,9 +39,7 @@ def wait_for_fillers(reader: Reader, names: Collection[str], *, timeout: float, 
             return
         now = time.monotonic()
         for name in waiting:
-            if name not in pods:
-                raise GhostError(f'pod "{name}" was deleted while waiting for it to run', _AGAIN)
-            _check_refusal(pods[name], refused, now, deadline)
+            _check(name, pods.get(name), trouble, now, deadline)
         if now >= deadline:
             raise GhostError(
                 f'timed out: {len(waiting)} of {len(names)} pods do not run yet, such as "{waiting[0]}"', _AGAIN
@@ -48,16 +47,18 @@ def wait_for_fillers(reader: Reader, names: Collection[str], *, timeout: float, 
         time.sleep(_POLL_SECONDS)
 
 
-def _check_refusal(pod: Json, refused: dict[str, float], now: float, deadline: float) -> None:
-    """Raise if the scheduler has been refusing a pod for a while, or does when the time is over.
+def _check(name: str, pod: Json | None, trouble: dict[str, float], now: float, deadline: float) -> None:
+    """Raise if a pod has been refused by the scheduler, or missing, for a while, or is when the time is over.
 
     Args:
-        refused: since when each refused pod has been seen to be; kept up to date here.
+        trouble: since when each pod has been seen to be in trouble; kept up to date here.
     """
-    name, message = pod["metadata"]["name"], _refusal(pod)
-    if not message:
-        refused.pop(name, None)
-    elif now >= min(refused.setdefault(name, now) + _REFUSED_SECONDS, deadline):
+    message = _refusal(pod) if pod is not None else ""
+    if pod is not None and not message:
+        trouble.pop(name, None)
+    elif now >= min(trouble.setdefault(name, now) + _TROUBLE_SECONDS, deadline):
+        if pod is None:
+            raise GhostError(f'pod "{name}" was deleted while waiting for it to run', _AGAIN)
         raise GhostError(f'the scheduler finds no place for pod "{name}": {message}', _hint(name))
 
 

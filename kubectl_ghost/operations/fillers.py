@@ -1,14 +1,15 @@
 """Filler pods on the cluster: making those that declarations ask for, taking away those that none does.
 
-The namespace is made first and goes last, so whatever a kill leaves behind is found through it.
+The namespace is made first and goes last, so whatever a kill leaves behind is found through it. Others declare, make
+and delete at the same time: before anything is written the declarations of the nodes in question are read again, after
+what has been read of the fillers, and once more when it is written; whoever looks last sees what was declared last.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator, Iterator, Mapping
 
 from kubectl_ghost.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from kubectl_ghost.cluster.reads import Reader
@@ -19,11 +20,11 @@ from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import has_our_label
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.holders import is_finished
-from kubectl_ghost.domain.keys import FILLER_NAMESPACE, GPUS_ANNOTATION, Json
+from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
 from kubectl_ghost.manifests import fillers as manifests
-from kubectl_ghost.manifests.fillers import Filler, fillers, place_of
+from kubectl_ghost.manifests.fillers import fillers
 from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.filler_judging import Declared, Present, Work, awaited, by_name, judge, look
 from kubectl_ghost.operations.fleet import OURS
 
 _PATIENCE_SECONDS = 60.0
@@ -31,17 +32,8 @@ _POLL_SECONDS = 0.2
 _TERMINATING = "NamespaceTerminating"
 _NO_ACCOUNT = "error looking up service account"
 """What the server says of a pod in a namespace so new that its service account has not been made yet."""
+_NO_CLASS = "no PriorityClass with name"
 _ATTEMPTS = 8
-
-
-@dataclass(slots=True)
-class _Present:
-    """What there is of ours in the namespace; `space` is None where there is none, or it is on its way out."""
-
-    space: Json | None = None
-    pods: dict[str, Json] = field(default_factory=dict)
-    claims: dict[str, Json] = field(default_factory=dict)
-    strangers: bool = False
 
 
 def reconcile_fillers(
@@ -51,9 +43,10 @@ def reconcile_fillers(
     *,
     whole: bool = True,
 ) -> Iterator[Change]:
-    """Make the fillers that these declarations ask for and delete those that they do not.
+    """Make the fillers that nodes' declarations ask for and delete those that they do not.
 
-    In a cluster without fillers this is one small request.
+    In a cluster without fillers this is one small request. In a dry run the declarations given are what counts, since
+    those that would have been written cannot be read.
 
     Args:
         hardware: declarations by node name.
@@ -63,59 +56,79 @@ def reconcile_fillers(
     Raises:
         GhostError: if the namespace is somebody else's, or something keeps it from being made.
     """
-    wanted = {filler.name: filler for declared in hardware.values() for filler in fillers(declared)}
-
-    def ours_to_judge(name: str) -> bool:
-        node = place_of(name)[0]
-        return node in hardware or (whole and node not in nodes)
-
-    yield from _until_settled(writer, wanted, ours_to_judge)
+    asked = {name: by_name(fillers(declared)) for name, declared in hardware.items()}
+    yield from _until_settled(writer, Declared(asked, whole, set(nodes) - set(hardware)))
 
 
 def delete_fillers(writer: Writer, nodes: Collection[str]) -> Iterator[Change]:
     """Delete all fillers of these nodes, which are going: their claims would outlive the pods."""
-    yield from _until_settled(writer, {}, lambda name: place_of(name)[0] in nodes)
+    yield from _until_settled(writer, Declared({name: {} for name in nodes}, going=frozenset(nodes)))
 
 
-def _until_settled(
-    writer: Writer, wanted: Mapping[str, Filler], ours_to_judge: Callable[[str], bool]
-) -> Iterator[Change]:
+def _until_settled(writer: Writer, declared: Declared) -> Iterator[Change]:
+    lost = False
     for _ in range(_ATTEMPTS):
         try:
-            yield from _reconcile(writer, wanted, ours_to_judge)
-            return
+            touched = yield from _reconcile(writer, declared)
         except _SpaceLost:
+            lost = True
             time.sleep(_POLL_SECONDS)
+            continue
+        if writer.dry_run is not DryRun.NONE or not declared.read_again(writer, touched):
+            if lost and writer.find(NAMESPACES, FILLER_NAMESPACE) is None:
+                # Classes made here when the namespace was already going: nothing would lead to them any more.
+                yield from _delete(writer, PRIORITY_CLASSES, _classes(writer))
+            return
     raise GhostError(
-        f'namespace "{FILLER_NAMESPACE}" is deleted again and again',
-        "Something else deletes it: find out what, and run again.",
+        f'what is made in namespace "{FILLER_NAMESPACE}" is deleted or declared anew again and again',
+        "Something else is at it: find out what, and run again.",
     )
+
+
+def _classes(reader: Reader) -> list[Json]:
+    return reader.list(PRIORITY_CLASSES, label_selector=OURS).items
 
 
 class _SpaceLost(Exception):
     """The namespace went while something was made in it, with whatever had been made there before."""
 
 
-def _reconcile(writer: Writer, wanted: Mapping[str, Filler], ours_to_judge: Callable[[str], bool]) -> Iterator[Change]:
+def _reconcile(writer: Writer, declared: Declared) -> Generator[Change, None, set[str]]:
+    """Do it once; returns the nodes whose declarations it was done by."""
+    needed = any(declared.fillers())
     space = writer.find(NAMESPACES, FILLER_NAMESPACE)
     if space is not None and not has_our_label(space):
-        if wanted:
+        if needed:
             raise GhostError(f'namespace "{FILLER_NAMESPACE}" exists and is not managed by kubectl-ghost')
-        return
-    present = _read(writer, _settled(writer, space, needed=bool(wanted)))
-    misfits = [pod for name, pod in present.pods.items() if ours_to_judge(name) and not _fits(pod, wanted)]
-    strays = [claim for name, claim in present.claims.items() if ours_to_judge(name) and not _claims(claim, wanted)]
-    yield from _delete(writer, PODS, misfits)
-    yield from _delete(writer, RESOURCE_CLAIMS, strays)
-    for kind, gone in ((present.pods, misfits), (present.claims, strays)):
+        return set()
+    present = look(writer, _settled(writer, space, needed=needed))
+    work = judge(present, declared)
+    nodes = work.nodes
+    if writer.dry_run is DryRun.NONE and nodes:
+        declared.read_again(writer, nodes)
+        work = judge(present, declared)
+    yield from _delete(writer, PODS, work.misfits)
+    yield from _delete(writer, RESOURCE_CLAIMS, work.strays)
+    yield from _make(writer, present, work)
+    if present.space is not None and not any(declared.fillers()):
+        nodes |= yield from _end_space(writer, declared, present, work)
+    return nodes
+
+
+def _end_space(writer: Writer, declared: Declared, present: Present, work: Work) -> Generator[Change, None, set[str]]:
+    """Delete the namespace if nobody needs it any more; returns the nodes that have come to need it meanwhile."""
+    for kind, gone in ((present.pods, work.misfits), (present.claims, work.strays)):
         for item in gone:
             del kind[item["metadata"]["name"]]
-    if wanted:
-        missing = [filler for name, filler in wanted.items() if name not in present.pods]
-        yield from _make(writer, present, missing)
-    elif present.space and not present.pods and not present.claims and not present.strangers:
-        yield from _delete(writer, PRIORITY_CLASSES, writer.list(PRIORITY_CLASSES, label_selector=OURS).items)
-        yield from _delete(writer, NAMESPACES, [present.space])
+    real = writer.dry_run is DryRun.NONE
+    if not present.empty and real and (work.misfits or work.strays):
+        # Who has deleted the others at the same time has seen these: the last one to look sees that none is left.
+        present = look(writer, present.space)
+    if present.space is None or not present.empty or (real and awaited(writer, declared.going)):
+        return set()
+    yield from _delete(writer, PRIORITY_CLASSES, _classes(writer))
+    yield from _delete(writer, NAMESPACES, [present.space])
+    return awaited(writer, declared.going) if real else set()
 
 
 def _settled(writer: Writer, space: Json | None, *, needed: bool) -> Json | None:
@@ -135,54 +148,13 @@ def _settled(writer: Writer, space: Json | None, *, needed: bool) -> Json | None
     return space
 
 
-def _read(reader: Reader, space: Json | None) -> _Present:
-    if space is None:
-        return _Present()
-    pods = reader.list(PODS, namespace=FILLER_NAMESPACE).items
-    served = reader.served(RESOURCE_CLAIMS)
-    claims = reader.list(RESOURCE_CLAIMS, namespace=FILLER_NAMESPACE).items if served else []
-    return _Present(
-        space,
-        {pod["metadata"]["name"]: pod for pod in pods if has_our_label(pod)},
-        {claim["metadata"]["name"]: claim for claim in claims if has_our_label(claim)},
-        strangers=not all(has_our_label(item) for item in (*pods, *claims)),
-    )
-
-
-def _fits(pod: Json, wanted: Mapping[str, Filler]) -> bool:
-    """Whether a pod is the filler that is asked for, and holds its device or still may."""
-    name = pod["metadata"]["name"]
-    filler = wanted.get(name)
-    if filler is None or is_finished(pod) or pod["metadata"].get("deletionTimestamp"):
-        return False
-    spec = pod["spec"]
-    if spec.get("priorityClassName") != manifests.priority_class_name(filler.priority):
-        return False
-    if filler.claimed:
-        return bool(spec.get("resourceClaims"))
-    limits = spec["containers"][0].get("resources", {}).get("limits") or {}
-    record = (pod["metadata"].get("annotations") or {}).get(GPUS_ANNOTATION, "")
-    return record == ",".join(filler.shares) and limits == {filler.resource: str(len(filler.shares))}
-
-
-def _claims(claim: Json, wanted: Mapping[str, Filler]) -> bool:
-    filler = wanted.get(claim["metadata"]["name"])
-    if filler is None or not filler.claimed or claim["metadata"].get("deletionTimestamp"):
-        return False
-    return _selectors(claim) == _selectors(manifests.claim(filler))
-
-
-def _selectors(claim: Json) -> object:
-    return [request.get("exactly", {}).get("selectors") for request in claim["spec"]["devices"]["requests"]]
-
-
-def _make(writer: Writer, present: _Present, missing: list[Filler]) -> Iterator[Change]:
-    if not missing:
+def _make(writer: Writer, present: Present, work: Work) -> Iterator[Change]:
+    if not work.missing:
         return
     rehearsed = present.space is None
     if present.space is None:
         yield Change(NAMESPACES, Verb.CREATED, _create(writer, NAMESPACES, manifests.namespace()))
-    for number in sorted({filler.priority for filler in missing}):
+    for number in sorted({filler.priority for filler in work.missing}):
         if writer.find(PRIORITY_CLASSES, manifests.priority_class_name(number)) is None:
             rehearsed = True
             made = _create(writer, PRIORITY_CLASSES, manifests.priority_class(number))
@@ -194,16 +166,15 @@ def _make(writer: Writer, present: _Present, missing: list[Filler]) -> Iterator[
         resource, body = item
         return Change(resource, Verb.CREATED, body if untried else _create(writer, resource, body))
 
-    claims = [manifests.claim(filler) for filler in missing if filler.claimed and filler.name not in present.claims]
-    yield from run_ordered(create, [(RESOURCE_CLAIMS, claim) for claim in claims])
-    yield from run_ordered(create, [(PODS, manifests.pod(filler)) for filler in missing])
+    yield from run_ordered(create, [(RESOURCE_CLAIMS, manifests.claim(filler)) for filler in work.unclaimed])
+    yield from run_ordered(create, [(PODS, manifests.pod(filler)) for filler in work.missing])
 
 
 def _create(writer: Writer, resource: Resource, body: Json) -> Json:
     """Create an object, waiting for what is on its way: a namesake that goes, the namespace's service account.
 
     Raises:
-        _SpaceLost: the namespace is going or gone.
+        _SpaceLost: the namespace or the priority class is going or gone.
     """
     metadata, end = body["metadata"], time.monotonic() + _PATIENCE_SECONDS
     problem: ApiError
@@ -219,6 +190,9 @@ def _create(writer: Writer, resource: Resource, body: Json) -> Json:
             raise _SpaceLost from error
         except Forbidden as error:
             if any(cause.get("reason") == _TERMINATING for cause in error.details.get("causes") or ()):
+                raise _SpaceLost from error
+            if _NO_CLASS in error.message:
+                # Whoever takes the namespace away takes the classes first.
                 raise _SpaceLost from error
             if _NO_ACCOUNT not in error.message:
                 raise

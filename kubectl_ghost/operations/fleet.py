@@ -9,7 +9,7 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.adoption import is_adopted, template_of
-from kubectl_ghost.domain.declaration import decode
+from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import has_our_label, is_ours, is_simulated
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import RESOURCE_CLAIMS
 from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.domain.devices import device_of, dra_devices, offers
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import MigMode, NodeHardware, PoolSettings
 from kubectl_ghost.domain.holders import GpuKey, Holder, holders
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.resettling import with_settings
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.pods import pods_on
+
+_FEW_PODS = 50
+"""Up to so many, their claims are asked for one by one; beyond it one list of all is less."""
 
 
 def read_claims(reader: Reader) -> list[Json]:
@@ -29,6 +33,11 @@ def claims_of(reader: Reader, pods: Iterable[Json]) -> list[Json]:
     names = sorted({(pod["metadata"]["namespace"], name) for pod in pods for name in _claim_names(pod)})
     found = run_ordered(lambda key: reader.find(RESOURCE_CLAIMS, key[1], key[0]), names)
     return [claim for claim in found if claim is not None]
+
+
+def claims_for(reader: Reader, pods: list[Json]) -> list[Json]:
+    """The ResourceClaims that these pods use, at least: one by one where they are few, else all there are."""
+    return claims_of(reader, pods) if len(pods) <= _FEW_PODS else read_claims(reader)
 
 
 def _claim_names(pod: Json) -> Iterator[str]:
@@ -93,7 +102,9 @@ def cut_off(reader: Reader, nodes: Mapping[str, Json], settings: PoolSettings) -
     pods = pods_on(reader, nodes)
     lost = lost_holders(old, new, find_holders(old, read_claims(reader), pods))
     names = {(holder.namespace, holder.pod) for holder in lost}
-    return [pod for pod in pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) in names]
+    # Fillers are part of the hardware: they follow it by themselves.
+    cut = [pod for pod in pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) in names]
+    return [pod for pod in cut if not is_filler(pod)]
 
 
 def refuse_cut_off(reader: Reader, nodes: Mapping[str, Json], settings: PoolSettings) -> None:
@@ -113,11 +124,20 @@ def refuse_cut_off(reader: Reader, nodes: Mapping[str, Json], settings: PoolSett
         )
 
 
-def held_error(what: str, pods: list[Json], hint: str) -> GhostError:
-    """The refusal to take GPUs from pods, naming some of them."""
+def held_error(what: str, pods: list[Json], hint: str, fate: str = "would be gone") -> GhostError:
+    """The refusal to take GPUs from pods, naming some of them.
+
+    Args:
+        fate: what is to become of the GPUs.
+    """
     names = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods]
     some = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
-    return GhostError(f"{what}: {len(names)} pod(s) hold GPUs that would be gone: {some}", hint)
+    return GhostError(f"{what}: {len(names)} pod(s) hold GPUs that {fate}: {some}", hint)
+
+
+def node_words(names: Collection[str]) -> str:
+    """A node by its name, more of them by their number."""
+    return f'node "{next(iter(names))}"' if len(names) == 1 else f"{len(names)} nodes"
 
 
 def _keeps_everything(hardware: NodeHardware, new: PoolSettings) -> bool:

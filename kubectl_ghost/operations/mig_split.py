@@ -14,22 +14,21 @@ from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import GpuKey, Holder
 from kubectl_ghost.domain.identity import gpu_name
-from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
 from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.domain.splitting import SplitRequest, resplit_gpus, split_as_asked, unsourced_figures
 from kubectl_ghost.operations.assignments import record_assignments
-from kubectl_ghost.operations.change_hardware import change_nodes, end_what_is_over
+from kubectl_ghost.operations.change_hardware import change_nodes
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.evicting import evict_until_quiet
+from kubectl_ghost.operations.fillers import reconcile_fillers
 from kubectl_ghost.operations.fleet import hardware_of
-from kubectl_ghost.operations.holdings import claims_of, find_holders, held_error, lost_holders, read_claims
+from kubectl_ghost.operations.holdings import claims_for, find_holders, held_error, lost_holders, node_words
+from kubectl_ghost.operations.outcome import hardware_after
 from kubectl_ghost.operations.pods import delete_pods, pods_on
 from kubectl_ghost.operations.selecting import Chosen, Selection, select
 from kubectl_ghost.operations.serving import unserved
-
-_FEW_PODS = 30
-"""Up to so many, their claims are asked for one by one; beyond it one list of all is less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +76,10 @@ def plan_split(reader: Reader, selection: Selection, request: SplitRequest, *, f
         if resplit_gpus(before, after):
             nodes[item.name], old[item.name], new[item.name] = item.node, before, after
     pods = pods_on(reader, nodes) if nodes else []
-    losing = _named(pods, losing_holders(old, new, find_holders(old, _claims(reader, pods), pods))) if pods else []
+    losing = _named(pods, losing_holders(old, new, find_holders(old, claims_for(reader, pods), pods))) if pods else []
     if losing and not force:
-        where = f'node "{next(iter(nodes))}"' if len(nodes) == 1 else f"{len(nodes)} nodes"
-        raise held_error(where, losing, "Delete those pods first, or have them evicted with --force.")
-    return SplitPlan(chosen, request, force, nodes, old, pods, losing, list(warnings))
+        raise held_error(node_words(nodes), losing, "Delete those pods first, or have them evicted with --force.")
+    return SplitPlan(chosen, request, force, nodes, old, pods, _of_others(losing), list(warnings))
 
 
 def apply_split(writer: Writer, plan: SplitPlan) -> Iterator[Change]:
@@ -89,9 +87,9 @@ def apply_split(writer: Writer, plan: SplitPlan) -> Iterator[Change]:
 
     Which GPUs pods of the device-plugin path have is written down before these are counted anew. With force, pods are
     evicted before the change, so that a kill in between leaves the old hardware, and those that came back meanwhile
-    once more after it: also by a run that finds nothing else left to do.
+    once more after it: also by a run that finds nothing else left to do. The pods that kept a released GPU busy go by
+    what is declared then.
     """
-    yield from end_what_is_over(writer)
     yield from record_assignments(writer, plan.nodes, plan.old, plan.pods)
     yield from delete_pods(writer, plan.nodes, plan.losing)
     nodes, changed = {}, False
@@ -100,6 +98,9 @@ def apply_split(writer: Writer, plan: SplitPlan) -> Iterator[Change]:
             nodes[change.name] = change.body
         changed = changed or change.verb is not Verb.UNCHANGED
         yield change
+    if plan.force:
+        hardware = hardware_after(writer, plan.chosen, nodes, partial(_change, plan))
+        yield from reconcile_fillers(writer, hardware, nodes, whole=False)
     if plan.force and writer.dry_run is DryRun.NONE:
         look = partial(_evict_stranded, writer, nodes)
         yield from evict_until_quiet(look) if changed else look()
@@ -112,10 +113,6 @@ def _change(plan: SplitPlan, hardware: NodeHardware, item: Chosen) -> NodeHardwa
 def _figure_warnings(hardware: NodeHardware) -> Iterator[str]:
     for profile, figures in unsourced_figures(hardware).items():
         yield f"no source gives {', '.join(figures)} of {profile} of {hardware.settings.model}: left out"
-
-
-def _claims(reader: Reader, pods: list[Json]) -> list[Json]:
-    return claims_of(reader, pods) if len(pods) <= _FEW_PODS else read_claims(reader)
 
 
 def losing_holders(
@@ -135,6 +132,11 @@ def _named(pods: Iterable[Json], holders: Iterable[Holder]) -> list[Json]:
     return [pod for pod in pods if _key(pod) in names]
 
 
+def _of_others(pods: Iterable[Json]) -> list[Json]:
+    """These pods without our own fillers, which come and go by what is declared."""
+    return [pod for pod in pods if pod["metadata"]["namespace"] != FILLER_NAMESPACE]
+
+
 def _key(pod: Json) -> tuple[str, str]:
     return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
@@ -143,7 +145,7 @@ def _evict_stranded(writer: Writer, nodes: Mapping[str, Json]) -> Iterator[Chang
     """Evict the pods that were placed by the hardware as it was: their devices are not there."""
     hardware = {name: hardware_of(node) for name, node in nodes.items()}
     pods = [pod for pod in pods_on(writer, nodes) if "deletionTimestamp" not in pod["metadata"]]
-    held = find_holders(hardware, _claims(writer, pods), pods)
-    stranded = _named(pods, lost_holders(hardware, hardware, held))
-    stranded += [pod for pod in unserved(hardware, pods) if pod not in stranded]
-    yield from delete_pods(writer, nodes, stranded)
+    held = find_holders(hardware, claims_for(writer, pods), pods)
+    stranded = [*_named(pods, lost_holders(hardware, hardware, held)), *unserved(hardware, pods)]
+    once = {pod["metadata"]["uid"]: pod for pod in _of_others(stranded)}
+    yield from delete_pods(writer, nodes, list(once.values()))

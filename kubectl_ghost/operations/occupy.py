@@ -9,16 +9,15 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.dry_run import DryRun
-from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.hardware import NodeHardware, Occupancy, OccupancyKind
-from kubectl_ghost.domain.holders import GpuKey, Holder
 from kubectl_ghost.domain.identity import gpu_name
-from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
+from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.mig import MigInstance, parent_gpu
 from kubectl_ghost.domain.occupancy import (
     Choice,
     Gpu,
+    Held,
     PodName,
     choose_at_random,
     choose_free,
@@ -27,23 +26,28 @@ from kubectl_ghost.domain.occupancy import (
     look_at,
     occupied,
 )
-from kubectl_ghost.domain.partial_occupancy import choose_parts, without_room
+from kubectl_ghost.domain.partial_occupancy import choose_parts
 from kubectl_ghost.manifests.fillers import Filler, fillers
 from kubectl_ghost.operations.assignments import record_assignments
-from kubectl_ghost.operations.change_hardware import change_nodes, end_what_is_over
+from kubectl_ghost.operations.change_hardware import change_nodes
 from kubectl_ghost.operations.changes import Change
 from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.evicting import evict_until_quiet
 from kubectl_ghost.operations.features import require_device_taints
 from kubectl_ghost.operations.fillers import reconcile_fillers
-from kubectl_ghost.operations.fleet import hardware_of
-from kubectl_ghost.operations.holdings import claims_of, find_holders, read_claims
+from kubectl_ghost.operations.occupy_evictions import (
+    NewParts,
+    evict_from,
+    give_way,
+    held_by_pods,
+    in_the_way,
+    pods_named,
+)
+from kubectl_ghost.operations.outcome import hardware_after
 from kubectl_ghost.operations.pods import delete_pods, pods_on
 from kubectl_ghost.operations.selecting import Chosen, Selection, select
 
 DEFAULT_PRIORITY = 0
-_FEW_PODS = 50
-Held = Mapping[GpuKey, list[Holder]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,17 @@ class OccupyPlan:
         """The nodes to write, by name."""
         return {item.name: item.node for item in self.chosen}
 
+    @property
+    def new_parts(self) -> dict[str, dict[int, set[MigInstance]]]:
+        """The parts of GPUs that are to be busy and are not yet, by node and index."""
+        found: dict[str, dict[int, set[MigInstance]]] = {}
+        for item in self.chosen:
+            for index, occupancy in self.busy.get(item.name, {}).items():
+                present = item.hardware.gpu(index).occupancy
+                if new := {*occupancy.instances} - {*(present.instances if present else ())}:
+                    found.setdefault(item.name, {})[index] = new
+        return found
+
 
 def plan_occupy(reader: Reader, request: OccupyRequest) -> OccupyPlan:
     """Choose the GPUs and look who stands in the way; nothing is written.
@@ -109,16 +124,16 @@ def plan_occupy(reader: Reader, request: OccupyRequest) -> OccupyPlan:
     selected = [replace(item, hardware=without_what_is_over(item.hardware, moment)) for item in selected]
     nodes = {item.name: item.node for item in selected}
     pods = pods_on(reader, nodes)
-    held = _held(reader, {item.name: item.hardware for item in selected}, pods)
-    gpus = [(item.name, look_at(item.hardware, item.gpus, held, item.name)) for item in selected]
+    held = held_by_pods(reader, {item.name: item.hardware for item in selected}, pods)
+    gpus = [(item.name, look_at(item.hardware, item.gpus, held.get(item.name, {}), item.name)) for item in selected]
     choice = _choose(request, gpus)
-    busy, in_the_way = _wanted(request, selected, choice, held)
+    busy, going_names = _wanted(request, selected, choice, held)
     freed: dict[str, set[int]] = {}
     for gpu in choice.freed:
         freed.setdefault(gpu.node, set()).add(gpu.index)
-    going = [pod for pod in pods if _name(pod) in in_the_way]
+    going = pods_named(pods, going_names)
     if going and not request.force:
-        raise _refusal(going)
+        raise in_the_way(going)
     everywhere = request.free is not None or request.percent is not None
     chosen = [item for item in selected if everywhere or item.name in busy]
     return OccupyPlan(
@@ -128,17 +143,9 @@ def plan_occupy(reader: Reader, request: OccupyRequest) -> OccupyPlan:
         freed,
         going,
         pods,
-        _summary(selected, busy, freed, held, in_the_way),
+        _summary(selected, busy, freed, held, going_names),
         new=any(occupied(item.hardware, busy.get(item.name, {})) != item.hardware for item in chosen),
     )
-
-
-def _held(reader: Reader, hardware: Mapping[str, NodeHardware], pods: list[Json]) -> Held:
-    """Who holds what, without our own fillers: they are the occupancy, and not in its way."""
-    claims = claims_of(reader, pods) if len(pods) <= _FEW_PODS else read_claims(reader)
-    found = find_holders(hardware, claims, pods)
-    others = {key: [holder for holder in held if holder.namespace != FILLER_NAMESPACE] for key, held in found.items()}
-    return {key: held for key, held in others.items() if held}
 
 
 def _choose(request: OccupyRequest, nodes: list[tuple[str, list[Gpu]]]) -> Choice:
@@ -161,7 +168,7 @@ def _occupancy(request: OccupyRequest, gpu: Gpu, instances: tuple[MigInstance, .
 
 
 def _wanted(
-    request: OccupyRequest, selected: list[Chosen], choice: Choice, held: Held
+    request: OccupyRequest, selected: list[Chosen], choice: Choice, held: Mapping[str, Held]
 ) -> tuple[dict[str, dict[int, Occupancy]], frozenset[PodName]]:
     """What is to keep the chosen GPUs busy, by node and index, and the pods that are in the way of it."""
     hardware = {item.name: item.hardware for item in selected}
@@ -172,34 +179,25 @@ def _wanted(
         return busy, choice.in_the_way
     in_the_way: set[PodName] = set()
     for gpu in choice.busy:
-        parts = choose_parts(hardware[gpu.node], gpu.index, request.profiles, _names(held, gpu.node))
+        parts = choose_parts(hardware[gpu.node], gpu.index, request.profiles, held.get(gpu.node, {}))
         present = gpu.occupancy.instances if gpu.occupancy else ()
         busy.setdefault(gpu.node, {})[gpu.index] = _occupancy(request, gpu, (*present, *parts.instances))
         in_the_way |= parts.in_the_way
     return busy, frozenset(in_the_way)
 
 
-def _names(held: Held, node_name: str) -> dict[str, set[PodName]]:
-    """The pods that hold each device of a node."""
-    return {
-        device: {(holder.namespace, holder.pod) for holder in found}
-        for (name, device), found in held.items()
-        if name == node_name
-    }
-
-
 def _summary(
     selected: list[Chosen],
     busy: Mapping[str, Mapping[int, Occupancy]],
     freed: Mapping[str, set[int]],
-    held: Held,
+    held: Mapping[str, Held],
     evicted: frozenset[PodName],
 ) -> tuple[int, int, int]:
     """How many GPUs of the selected nodes will be busy, on how many nodes, and how many free."""
     taken, nodes, free = 0, 0, 0
     for item in selected:
         hardware = occupied(item.hardware, busy.get(item.name, {}), freed.get(item.name, ()))
-        gpus = look_at(hardware, range(hardware.settings.gpus), held, item.name)
+        gpus = look_at(hardware, range(hardware.settings.gpus), held.get(item.name, {}), item.name)
         number = sum(gpu.occupancy is not None or not gpu.holders <= evicted for gpu in gpus)
         taken, nodes = taken + number, nodes + bool(number)
         free += sum(gpu.occupancy is None and gpu.holders <= evicted and not gpu.broken for gpu in gpus)
@@ -209,10 +207,12 @@ def _summary(
 def apply_occupy(writer: Writer, plan: OccupyPlan) -> Iterator[Change]:
     """Write the plan: evict, declare, make the pods, and evict once more who has come back by what was there before.
 
+    Without force, parts of GPUs that pods have been placed on meanwhile are left to them: a GPU's counters cannot
+    be below what is held of it.
+
     Raises:
-        GhostError: if the server drops device taints.
+        GhostError: if the server drops device taints, or a pod has taken the place of parts that were to be busy.
     """
-    yield from end_what_is_over(writer)
     _require_taints(writer, plan)
     yield from delete_pods(writer, plan.nodes, plan.going)
     yield from _record(writer, plan)
@@ -225,10 +225,14 @@ def apply_occupy(writer: Writer, plan: OccupyPlan) -> Iterator[Change]:
         if done.resource is NODES:
             nodes[done.name] = done.body
         yield done
-    hardware = {name: hardware_of(node) for name, node in nodes.items()}
+    hardware = hardware_after(writer, plan.chosen, nodes, change)
     yield from reconcile_fillers(writer, hardware, nodes, whole=False)
-    if plan.request.force and writer.dry_run is DryRun.NONE:
-        yield from evict_until_quiet(lambda: _evict(writer, plan, nodes, hardware))
+    if writer.dry_run is not DryRun.NONE:
+        return
+    if plan.request.force:
+        yield from evict_until_quiet(lambda: evict_from(writer, nodes, hardware, plan.busy))
+    elif new := plan.new_parts:
+        yield from give_way(writer, NewParts(plan.chosen, new), nodes, hardware)
 
 
 def filler_names(plan: OccupyPlan) -> list[str]:
@@ -253,31 +257,6 @@ def _require_taints(writer: Writer, plan: OccupyPlan) -> None:
 def _record(writer: Writer, plan: OccupyPlan) -> Iterator[Change]:
     """Write down who has what on the device plugin's path, before there is less for the next look to deal out."""
     counting = {item.name: item.hardware for item in plan.chosen if item.hardware.settings.advertise.capacity}
-    going = {_name(pod) for pod in plan.going}
-    yield from record_assignments(writer, plan.nodes, counting, [pod for pod in plan.pods if _name(pod) not in going])
-
-
-def _evict(
-    writer: Writer, plan: OccupyPlan, nodes: Mapping[str, Json], hardware: Mapping[str, NodeHardware]
-) -> Iterator[Change]:
-    """Evict the pods that hold what is busy by now."""
-    pods = pods_on(writer, nodes)
-    held = _held(writer, hardware, pods)
-    going: set[PodName] = set()
-    for name, busy in plan.busy.items():
-        for index in busy:
-            going |= without_room(hardware[name], index, _names(held, name))
-    yield from delete_pods(writer, nodes, [pod for pod in pods if _name(pod) in going])
-
-
-def _refusal(pods: list[Json]) -> GhostError:
-    names = ["/".join(_name(pod)) for pod in pods]
-    some = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
-    return GhostError(
-        f"{len(names)} pod(s) hold GPUs that are to be busy or free: {some}",
-        "Delete those pods first, or have them evicted with --force.",
-    )
-
-
-def _name(pod: Json) -> PodName:
-    return pod["metadata"]["namespace"], pod["metadata"]["name"]
+    going = {pod["metadata"]["uid"] for pod in plan.going}
+    staying = [pod for pod in plan.pods if pod["metadata"]["uid"] not in going]
+    yield from record_assignments(writer, plan.nodes, counting, staying)

@@ -10,10 +10,10 @@ from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.occupancy import occupied
-from kubectl_ghost.operations.change_hardware import change_nodes, end_what_is_over
+from kubectl_ghost.operations.change_hardware import change_nodes
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.fillers import reconcile_fillers
-from kubectl_ghost.operations.fleet import hardware_of
+from kubectl_ghost.operations.outcome import hardware_after
 from kubectl_ghost.operations.selecting import Chosen, Selection, select
 
 
@@ -53,7 +53,6 @@ def apply_release(writer: Writer, plan: ReleasePlan) -> Iterator[Change]:
 
     Nodes on which nothing is busy are gone over as well: a release that was killed is finished by the next.
     """
-    yield from end_what_is_over(writer)
     nodes = {item.name: item.node for item in plan.chosen}
 
     def change(hardware: NodeHardware, item: Chosen) -> NodeHardware:
@@ -64,5 +63,5 @@ def apply_release(writer: Writer, plan: ReleasePlan) -> Iterator[Change]:
             nodes[done.name] = done.body
         if done.verb is not Verb.UNCHANGED:
             yield done
-    hardware = {name: hardware_of(node) for name, node in nodes.items()}
+    hardware = hardware_after(writer, plan.chosen, nodes, change)
     yield from reconcile_fillers(writer, hardware, nodes, whole=plan.everything)

@@ -22,7 +22,6 @@ from kubectl_ghost.operations.fleet import (
     template_selector,
     unknown_pool,
 )
-from kubectl_ghost.operations.reconcile import refuse_foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,26 @@ def select(reader: Reader, selection: Selection) -> list[Chosen]:
         InputError: if nothing is named, two ways at once are, or there are too few GPUs to choose from.
         GhostError: if a node is not there or not this tool's, a pool is unknown, or a declaration cannot be read.
     """
-    ways = [bool(selection.words), selection.pool is not None, selection.selector is not None, selection.everything]
-    if sum(ways) == 0 and selection.number is None:
-        raise InputError("name what is meant", "Name nodes or GPUs (node-3/gpu-2), or use --pool, --selector or --all.")
-    if sum(ways) > 1:
-        raise InputError("name nodes, or use one of --pool, --selector and --all: not several of them")
-    words = parse_targets(selection.words)
+    words = check_selection(selection)
     chosen = _by_name(reader, words) if words else _by_label(reader, selection)
     refuse_terminating(item.node for item in chosen)
     return chosen if selection.number is None else _random(chosen, selection.number, selection.seed)
+
+
+def check_selection(selection: Selection) -> list[NodeTarget]:
+    """Check what can be checked before the cluster is asked, and read the words.
+
+    Raises:
+        InputError: if nothing is named, two ways at once are, or a word is neither a node nor a GPU.
+    """
+    ways = [bool(selection.words), selection.pool is not None, selection.selector is not None, selection.everything]
+    if sum(ways) == 0 and selection.number is None:
+        raise InputError("name what is meant", "Name nodes or GPUs (node-3/gpu-2), or use --pool, --selector or --all.")
+    if selection.selector is not None and not selection.selector.strip():
+        raise InputError("the selector is empty", "Use --all if all simulated nodes are meant.")
+    if sum(ways) > 1:
+        raise InputError("name nodes, or use one of --pool, --selector and --all: not several of them")
+    return parse_targets(selection.words)
 
 
 def _by_name(reader: Reader, targets: list[NodeTarget]) -> list[Chosen]:
@@ -75,10 +85,19 @@ def _by_name(reader: Reader, targets: list[NodeTarget]) -> list[Chosen]:
     for target, node in zip(targets, nodes, strict=True):
         if node is None:
             raise GhostError(f'nodes "{target.node}" not found', "See: kubectl ghost get nodes")
-        refuse_foreign(node)
+        _refuse_foreign(node)
         hardware = hardware_of(node)
         chosen.append(Chosen(node, hardware, check_gpus(target, hardware.settings.gpus)))
     return chosen
+
+
+def _refuse_foreign(node: Json) -> None:
+    if not is_ours(node):
+        name = node["metadata"]["name"]
+        raise GhostError(
+            f'node "{name}" is not simulated by kubectl-ghost, so nothing was written',
+            "See what is simulated: kubectl ghost get nodes",
+        )
 
 
 def _by_label(reader: Reader, selection: Selection) -> list[Chosen]:

@@ -19,10 +19,15 @@ def fault_columns(now: datetime) -> list[Column]:
         Column("EFFECT", lambda row: str((row["status"]["taint"] or {}).get("effect", ""))),
         Column("RECOVERY", lambda row: str(row["status"]["recovery"])),
         Column("AGE", lambda row: age(row["metadata"]["creationTimestamp"], now)),
-        Column("UNTIL", lambda row: str(row["spec"].get("until", ""))),
+        Column("UNTIL", _until),
         Column("HOLDERS", lambda row: ",".join(row["status"]["holders"]), wide=True),
         Column("REBOOT", lambda row: _cured(row["status"]["curedByReboot"]), wide=True),
     ]
+
+
+def _until(row: Json) -> str:
+    until = str(row["spec"].get("until", ""))
+    return f"{until} (over)" if row["status"]["over"] else until
 
 
 EXPLANATION_COLUMNS = [

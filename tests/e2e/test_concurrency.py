@@ -56,6 +56,27 @@ def test_two_commands_at_once_on_one_node_a_hundred_times(empty):
         assert allocatable(empty) == "4"
 
 
+def filler_pods(cluster):
+    """The name of every filler pod, with the phase it is in."""
+    return {
+        item["metadata"]["name"]: item["status"]["phase"]
+        for item in objects(cluster, "pods", "-n", "kubectl-ghost-occupancy")
+    }
+
+
+def test_two_gpus_of_one_node_are_kept_busy_by_pods_at_once_and_released_at_once(empty):
+    """Neither command takes the other's pod for one that nobody has declared."""
+    empty.ghost("add-pool", "--count", "1", "--gpus-per-node", "4")
+    for number in range(10):
+        at_once(empty, "occupy node-0/gpu-0 --with pods", "occupy node-0/gpu-1 --with pods")
+        assert filler_pods(empty) == {"node-0-gpu-0": "Running", "node-0-gpu-1": "Running"}, number
+        at_once(empty, "release node-0/gpu-0", "release node-0/gpu-1")
+        assert filler_pods(empty) == {}, number
+    mark = audit_mark(empty)
+    empty.ghost("sync")
+    assert tool_writes(empty, mark) == []
+
+
 def test_at_rest_nothing_is_written_to_300_nodes_with_faults_and_occupancy(empty):
     """The server dates every taint; a tool that took that for a difference would write for ever."""
     empty.ghost("add-pool", "--count", "300")

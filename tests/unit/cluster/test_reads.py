@@ -165,10 +165,10 @@ def test_an_event_of_something_else_is_said(server, reader, answer, line):
 
 def test_a_name_that_is_no_text_goes_out_as_it_came(server, reader, answer):
     server.handle = lambda _: answer({"items": []})
-    reader.get(NODES, "a\udcff/b")
+    reader.get(NODES, "a\udcff?b")
     reader.list(NODES, label_selector="a=\udcff")
     assert [seen.path for seen in server.seen] == [
-        "/api/v1/nodes/a%FF%2Fb",
+        "/api/v1/nodes/a%FF%3Fb",
         "/api/v1/nodes?labelSelector=a%3D%FF&limit=500",
     ]
 

@@ -1,6 +1,7 @@
 import pytest
 
 from kubectl_ghost.cluster import resources as r
+from kubectl_ghost.domain.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -9,7 +10,7 @@ from kubectl_ghost.cluster import resources as r
         (r.NODES, {}, "/api/v1/nodes"),
         (r.NODES, {"name": "node-0", "subresource": "status"}, "/api/v1/nodes/node-0/status"),
         (r.NODES, {"namespace": "ignored", "name": "n"}, "/api/v1/nodes/n"),
-        (r.NODES, {"name": "a/../b"}, "/api/v1/nodes/a%2F..%2Fb"),
+        (r.NODES, {"name": "a b?c"}, "/api/v1/nodes/a%20b%3Fc"),
         (r.PODS, {}, "/api/v1/pods"),
         (r.PODS, {"namespace": "ml"}, "/api/v1/namespaces/ml/pods"),
         (
@@ -22,6 +23,12 @@ from kubectl_ghost.cluster import resources as r
 )
 def test_paths(resource, arguments, path):
     assert resource.path(**arguments) == path
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "node-0/status", "a%2Fb"])
+def test_a_name_that_would_lead_elsewhere_is_refused(name):
+    with pytest.raises(InputError, match="resource name"):
+        r.NODES.path(name=name)
 
 
 @pytest.mark.parametrize(("resource", "arguments"), [(r.PODS, {"name": "p"}), (r.NODES, {"subresource": "status"})])

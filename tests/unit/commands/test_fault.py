@@ -6,10 +6,11 @@ import pytest
 
 from kubectl_ghost import cli
 from kubectl_ghost.cluster.resources import PODS
-from kubectl_ghost.commands import session
+from kubectl_ghost.commands import fault_inject, session
 from kubectl_ghost.commands.fault import SUBCOMMANDS
 from kubectl_ghost.conventions.exit_codes import ExitCode
-from kubectl_ghost.domain.fault_catalogue import kinds
+from kubectl_ghost.domain.fault_catalogue import fault_kind, kinds
+from kubectl_ghost.domain.faults import Effect, Reactor
 from kubectl_ghost.operations.fault import ECC_KINDS
 from tests.unit.operations import fleet
 from tests.unit.operations.memory import Memory
@@ -30,7 +31,22 @@ def store(monkeypatch):
     monkeypatch.setattr(session, "writer", lambda _, dry_run: Memory(store, dry_run=dry_run))
     monkeypatch.setattr(session, "reader", lambda _: Memory(store))
     monkeypatch.setattr("kubectl_ghost.operations.evicting._LOOK_SECONDS", 0)
+    monkeypatch.setattr("kubectl_ghost.operations.fault._LATECOMERS_SECONDS", 0)
     return store
+
+
+def test_what_is_repeated_to_start_fast_is_what_the_domain_knows():
+    assert set(fault_inject._NODE_KINDS) == {name for name in kinds() if fault_kind(name).per_node}
+    assert sorted(fault_inject._REACTORS) == sorted(reactor.value for reactor in Reactor)
+    assert list(fault_inject._TYPES) == list(ECC_KINDS)
+    (effect,) = [option for option in fault_inject.injection("xid", "x").params if option.name == "effect"]
+    assert list(effect.type.choices) == [found.value for found in Effect]
+
+
+def test_the_help_tells_the_two_as_apart(capfd):
+    out = run(capfd, "fault", "xid", "--help")[1]
+    assert "To impersonate a user, put kubectl's --as before it" in " ".join(out.split())
+    assert "kubectl ghost --as=USER fault xid node-3" in out
 
 
 def test_there_is_a_command_for_every_kind():
@@ -99,7 +115,8 @@ def test_a_list_for_people_and_for_programs(store, capfd):
     assert run(capfd, "fault", "list", "node-0", "gpu-2", "-o", "name")[1] == (
         "fault.kubectl-ghost.dev/node-0/gpu-2\n" * 2
     )
-    assert run(capfd, "fault", "list", "--pool", "other", "--no-headers")[2] == "No resources found\n"
+    code, _, errors = run(capfd, "fault", "list", "--pool", "other", "--no-headers")
+    assert (code, errors.splitlines()[0]) == (1, 'error: pool "other" not found')
     assert json.loads(run(capfd, "get", "faults", "node-0", "-o", "json")[1])["kind"] == "List"
     columns = "custom-columns=F:.status.fault"
     assert run(capfd, "get", "faults", "node-1", "-o", columns)[1] == "F\nthermal\n"

@@ -6,7 +6,10 @@ from kubectl_ghost import cli
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.commands import session
 from kubectl_ghost.conventions.exit_codes import ExitCode
+from kubectl_ghost.domain.faults import Fault
+from kubectl_ghost.domain.hardware import GpuState
 from kubectl_ghost.operations.fleet import hardware_of
+from kubectl_ghost.operations.reconcile import update_node
 from tests.unit.operations import fleet, memory
 
 NO_CLUSTER = ["--kubeconfig", "/dev/null", "--server", "https://127.0.0.1:1"]
@@ -122,3 +125,33 @@ def test_too_few_numbers_name_both_counts(store, capfd):
     code, out, err = run(capfd, "occupy", "--pool", "node", "--free", "2,2,2")
     assert (code, out) == (ExitCode.ERROR, "")
     assert "--free has 3 number(s) for 4 node(s)" in err
+
+
+OVER = Fault("xid", 79, until="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["occupy", "node-0"], ["release", "--all"], ["mig-split", "node-0", "--off"]],
+    ids=["occupy", "release", "mig-split"],
+)
+def test_what_is_over_is_ended_before_nodes_are_read_so_that_nothing_is_written_to_what_was(words, monkeypatch, capfd):
+    store, refused = fleet.cluster(2, gpus=2), []
+
+    class Memory(memory.Memory):
+        """Remembers what was refused."""
+
+        def _update(self, *given):
+            try:
+                return super()._update(*given)
+            except memory.Conflict as error:
+                refused.append(error)
+                raise
+
+    monkeypatch.setattr(session, "writer", lambda _, dry_run: Memory(store, dry_run=dry_run))
+    update_node(Memory(store), store.one(NODES, "node-0"), lambda old: old.with_gpu(1, GpuState(faults=(OVER,))))
+    code, out, _ = run(capfd, *words)
+    assert code == 0
+    assert out.startswith("node/node-0 configured\n")
+    assert hardware_of(store.one(NODES, "node-0")).all_faults() == []
+    assert refused == []

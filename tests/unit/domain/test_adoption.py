@@ -4,7 +4,8 @@ import pytest
 
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.adoption import NOTHING, Before, before_of, before_text, is_adopted, read_before, template_of
-from kubectl_ghost.domain.declaration import decode, encode
+from kubectl_ghost.domain.declaration import encode
+from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.errors import GhostError, GuardRefusal
 from kubectl_ghost.domain.guard import permit
 from kubectl_ghost.domain.hardware import NodeHardware

@@ -6,7 +6,8 @@ import pytest
 
 from kubectl_ghost.domain.breaking import FaultFilter, begins, faults_at, struck, with_fault, without_faults
 from kubectl_ghost.domain.catalogue import model
-from kubectl_ghost.domain.declaration import decode, encode
+from kubectl_ghost.domain.declaration import encode
+from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.faults import Effect, Fault, Reactor
 from kubectl_ghost.domain.hardware import NodeHardware, Occupancy
 from kubectl_ghost.domain.pools import PoolRequest, configure

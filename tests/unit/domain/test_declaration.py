@@ -7,9 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_ghost.domain.catalogue import model_keys
-from kubectl_ghost.domain.declaration import decode, encode
+from kubectl_ghost.domain.declaration import encode
+from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.errors import GhostError
-from kubectl_ghost.domain.hardware import Advertise, NodeHardware, PoolSettings, Taint, TaintMode
+from kubectl_ghost.domain.faults import Fault
+from kubectl_ghost.domain.hardware import (
+    Advertise,
+    GpuState,
+    MigConfig,
+    MigMode,
+    NodeHardware,
+    Occupancy,
+    OccupancyKind,
+    PoolSettings,
+    Reboot,
+    Taint,
+    TaintMode,
+)
+from kubectl_ghost.domain.mig import MigInstance
 
 words = st.text("abcxyz-.0123456789", min_size=1, max_size=8)
 settings = st.builds(
@@ -62,6 +77,10 @@ def damaged(**pool):
     return json.dumps({**GOOD, "pool": {**GOOD["pool"], **pool}})
 
 
+def with_gpu(state, model="h100-sxm5-80gb", index="0"):
+    return json.dumps({**GOOD, "pool": {**GOOD["pool"], "model": model}, "gpus": {index: state}})
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -86,10 +105,26 @@ def damaged(**pool):
         damaged(zones=[1]),
         damaged(name="other"),
         damaged(advertise="cdi"),
+        damaged(gpus=0),
+        damaged(gpus=129),
+        damaged(sharing=["mps", 1, False]),
+        with_gpu({"mig": [["9g.90gb", 0]]}),
+        with_gpu({"mig": [["1g.10gb", 0]]}, "t4"),
+        with_gpu({"mig": [["3g.40gb", 1]]}),
+        with_gpu({"mig": [["3g.40gb", 0], ["4g.40gb", 0]]}),
+        with_gpu({"occupied": {"by": "taint", "instances": [["3g.40gb", 1]]}}),
+        with_gpu({"occupied": {"by": "nobody"}}),
+        with_gpu({"occupied": {"by": "pods", "priority": "high"}}),
+        with_gpu({"faults": [{"kind": "node-down"}]}),
+        with_gpu({"faults": [{"kind": "xid", "code": 1}]}),
+        with_gpu({}, index="9"),
+        json.dumps({**GOOD, "faults": [{"kind": "xid", "code": 79}]}),
+        json.dumps({**GOOD, "reboot": ["a", "b"]}),
     ],
 )
 def test_a_damaged_annotation_names_the_node(text):
     decode(json.dumps(GOOD), "node-7")
+    decode(with_gpu({"mig": [["3g.40gb", 0], ["3g.40gb", 4]]}), "node-7")
     with pytest.raises(GhostError, match="node-7"):
         decode(text, "node-7")
 
@@ -99,3 +134,26 @@ def test_a_newer_format_says_so():
     newer = {**json.loads(encode(declared)), "format": 2}
     with pytest.raises(GhostError, match="format 2, this version knows 1"):
         decode(json.dumps(newer), "node-0")
+
+
+STATES = NodeHardware(
+    PoolSettings("node", "h100-sxm5-80gb", 4, Advertise.BOTH, "1", "1Gi", 1, mig=MigMode.DYNAMIC),
+    0,
+    4,
+    gpus=(
+        (0, GpuState(mig=(MigInstance("3g.40gb", 0), MigInstance("1g.10gb", 4)))),
+        (1, GpuState(mig=(), faults=(Fault("xid", 79, since="2026-01-01T00:00:00Z"),))),
+        (2, GpuState(occupancy=Occupancy(OccupancyKind.PODS, priority=-5))),
+        (3, GpuState(occupancy=Occupancy(instances=(MigInstance("4g.40gb", 0),)))),
+    ),
+    faults=(Fault("driver-crash", until="2026-01-01T00:00:00Z"),),
+    mig_config=MigConfig("custom", "success"),
+    reboot=Reboot("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"),
+    rebooted_for="a=b",
+    cordoned=True,
+    conditions=("AcceleratedHardwareReady",),
+)
+
+
+def test_everything_that_can_be_done_to_a_node_survives():
+    assert decode(encode(STATES), "node-0") == STATES

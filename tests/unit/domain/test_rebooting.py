@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from kubectl_ghost.domain.declaration import decode, encode
+from kubectl_ghost.domain.declaration import encode
+from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.faults import Fault, cured_by_reboot
 from kubectl_ghost.domain.hardware import GpuState, NodeHardware, Reboot
 from kubectl_ghost.domain.mig import MigInstance

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kubectl_ghost.domain.declaration import decode, encode
+from kubectl_ghost.domain.declaration import encode
+from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.errors import GhostError, InputError
 from kubectl_ghost.domain.faults import Fault
 from kubectl_ghost.domain.hardware import MigConfig, MigMode, NodeHardware, Occupancy, Sharing, SharingKind

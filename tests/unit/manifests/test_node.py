@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_ghost.domain.catalogue import model_keys
-from kubectl_ghost.domain.declaration import decode
+from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.hardware import Advertise, NodeHardware, Taint
 from kubectl_ghost.domain.naming import check_label
 from kubectl_ghost.domain.pools import PoolRequest, configure

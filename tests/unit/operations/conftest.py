@@ -28,8 +28,26 @@ def in_order(monkeypatch):
     _work_by(forwards, monkeypatch)
 
 
+_CONCURRENT = (
+    "add_pool",
+    "adoption",
+    "answering",
+    "assignments",
+    "change_hardware",
+    "delete_pool",
+    "fault_effects",
+    "fault_events",
+    "filler_judging",
+    "fillers",
+    "following_up",
+    "pods",
+    "sync",
+    "watch_fleet",
+)
+
+
 def _work_by(function, monkeypatch):
-    for name in ("add_pool", "adoption", "assignments", "change_hardware", "delete_pool", "fillers", "pods", "sync"):
+    for name in _CONCURRENT:
         monkeypatch.setattr(importlib.import_module(f"kubectl_ghost.operations.{name}"), "run_ordered", function)
 
 
@@ -37,3 +55,6 @@ def _work_by(function, monkeypatch):
 def _no_pauses(monkeypatch):
     """Nothing here is slower than memory."""
     monkeypatch.setattr("kubectl_ghost.operations.evicting._LOOK_SECONDS", 0)
+    monkeypatch.setattr("kubectl_ghost.operations.fault._LATECOMERS_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("kubectl_ghost.operations.fault._LATECOMERS_SECONDS", 0)
+    monkeypatch.setattr("kubectl_ghost.operations.watch_fleet._PAUSE_SECONDS", 0)

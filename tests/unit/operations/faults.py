@@ -28,12 +28,12 @@ def time(monkeypatch):
         def move(**span):
             moment[0] += timedelta(**span)
 
-    for name in ("fault", "change_hardware", "fault_effects"):
+    for name in ("fault", "change_hardware", "fault_effects", "fault_events", "following_up"):
         monkeypatch.setattr(f"kubectl_ghost.operations.{name}.now", lambda: clock.stamp(moment[0]))
     monkeypatch.setattr(
         "kubectl_ghost.operations.fault.after", lambda seconds: clock.stamp(moment[0] + timedelta(seconds=seconds))
     )
-    for name in ("assignments", "change_hardware", "fault_effects", "fault_events", "pods"):
+    for name in ("assignments", "change_hardware", "fault_effects", "fault_events", "following_up", "pods"):
         monkeypatch.setattr(importlib.import_module(f"kubectl_ghost.operations.{name}"), "run_ordered", map)
     return Clock
 

@@ -1,13 +1,15 @@
 """Answering: what NVIDIA's MIG manager and a machine's firmware would do when somebody asks through the Node."""
 
+import pytest
+
 from kubectl_ghost.cluster.resources import NODES, PODS
+from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.faults import Fault
 from kubectl_ghost.domain.hardware import GpuState
 from kubectl_ghost.domain.requests import RebootSigns
 from kubectl_ghost.operations.answering import answer_nodes
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.reconcile import update_node
-from kubectl_ghost.operations.watch_fleet import watch_fleet
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import cluster, run_sync, slices_on
 from tests.unit.operations.memory import Memory
@@ -139,53 +141,91 @@ def test_a_condition_of_a_remediation_tool_counts_if_it_is_named():
     assert hardware_of(store.one(NODES, "node-0")).reboot is not None
 
 
-def watched(store, rounds, idle):
-    """Watch for so many rounds; `idle` is what others do while the watch waits."""
-    writer = Memory(store)
-    left = iter(range(rounds))
-    writer.idle = idle
-    problems = []
-    changes = list(
-        watch_fleet(writer, RebootSigns(), OVER, problem=problems.append, going_on=lambda: next(left, None) is not None)
-    )
-    return changes, problems, writer
+def test_a_layout_that_is_asked_for_while_another_is_made_is_not_lost():
+    def scene():
+        store = cluster(1, gpus=1)
+        ask(store, **{CONFIG: "all-balanced"})
+        return store
+
+    whole = Memory(scene())
+    list(answer_nodes(whole, whole.store.all(NODES), RebootSigns(), OVER))
+    assert len(whole.writes) >= 3
+    for moment in range(1, len(whole.writes) + 1):
+        store = scene()
+        memory = Memory(store)
+
+        def other(number, sent, moment=moment, store=store):
+            if number == moment:
+                ask(store, **{CONFIG: "all-1g.10gb"})
+
+        memory.before = other
+        list(answer_nodes(memory, store.all(NODES), RebootSigns(), OVER))
+        assert labels(store)[0] == "all-1g.10gb", f"asked before {whole.writes[moment - 1]}"
+        answer(store)
+        assert labels(store) == ("all-1g.10gb", "success")
+        assert len(devices(store)) == 7
+        again = Memory(store)
+        run_sync(again)
+        assert again.writes == []
 
 
-def test_the_watch_answers_what_comes_while_it_waits():
+@pytest.mark.parametrize("moment", [1, 2, 3])
+def test_a_layout_is_finished_beside_somebody_who_writes_to_the_node(moment):
     store = cluster(1, gpus=1)
-    asked = []
-
-    def others(_):
-        if not asked:
-            asked.append(True)
-            ask(store, **{CONFIG: "all-balanced"})
-            return True
-        return False
-
-    changes, problems, _ = watched(store, 1, others)
-    assert labels(store) == ("all-balanced", "success")
-    assert [change.resource.kind for change in changes] == ["Node", "ResourceSlice"]
-    assert problems == []
-
-
-def test_the_watch_brings_a_rebooted_node_back():
-    store = cluster(1)
-    cordon(store)
-    annotate(store, ASK, "1")
-    watched(store, 3, lambda _: False)
-    after = hardware_of(store.one(NODES, "node-0"))
-    assert (after.reboot, after.rebooted_for) == (None, f"{ASK}=1")
-
-
-def test_the_watch_goes_on_beside_a_node_whose_declaration_is_damaged():
-    store = cluster(2, gpus=1)
-    annotate(store, "kubectl-ghost.dev/hardware", "{", "node-1")
     ask(store, **{CONFIG: "all-balanced"})
-    _, problems, _ = watched(store, 1, lambda _: False)
+    memory = Memory(store)
+    memory.before = lambda number, _: annotate(store, "others", "write") if number == moment else None
+    list(answer_nodes(memory, store.all(NODES), RebootSigns(), OVER))
     assert labels(store) == ("all-balanced", "success")
-    assert "node-1" in problems[0].message
+    again = Memory(store)
+    run_sync(again)
+    assert again.writes == []
 
 
-def test_at_rest_the_watch_writes_nothing():
-    _, _, writer = watched(cluster(3), 3, lambda _: False)
-    assert writer.writes == []
+def test_a_pod_that_comes_while_a_layout_is_made_is_seen_after_the_conflict():
+    store = cluster(1, gpus=1)
+    ask(store, **{CONFIG: "all-balanced"})
+    memory = Memory(store)
+
+    def place(number, _):
+        if number == 1:
+            fleet.holding(store, "p", "node-0", "gpu-0")
+            annotate(store, "others", "write")
+
+    memory.before = place
+    list(answer_nodes(memory, store.all(NODES), RebootSigns(), OVER))
+    assert labels(store) == ("all-balanced", "failed")
+    assert devices(store) == ["gpu-0"]
+
+
+def test_a_node_that_others_write_to_all_the_time_is_given_up():
+    store = cluster(1, gpus=1)
+    ask(store, **{CONFIG: "all-balanced"})
+    memory = Memory(store)
+    memory.before = lambda number, _: annotate(store, "others", str(number))
+    with pytest.raises(GhostError, match="changed by others all the time"):
+        list(answer_nodes(memory, store.all(NODES), RebootSigns(), OVER))
+
+
+def test_nodes_that_ask_for_nothing_cost_no_request():
+    store = cluster(3, gpus=1)
+    annotate(store, ASK, "1")
+    memory = Memory(store)
+    assert list(answer_nodes(memory, store.all(NODES), RebootSigns(), OVER)) == []
+    assert memory.sent == []
+
+
+def test_many_nodes_are_answered_at_a_time(monkeypatch):
+    store = cluster(3, gpus=1)
+    for name in store.names(NODES):
+        ask(store, name, **{CONFIG: "all-balanced"})
+    together = []
+
+    def run(function, items):
+        together.append(len(items))
+        return map(function, items)
+
+    monkeypatch.setattr("kubectl_ghost.operations.answering.run_ordered", run)
+    answer(store)
+    assert together == [3]
+    assert {labels(store, name) for name in store.names(NODES)} == {("all-balanced", "success")}

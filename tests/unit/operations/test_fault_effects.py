@@ -7,8 +7,9 @@ from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.faults import Effect, Reactor
 from kubectl_ghost.domain.keys import GPUS_ANNOTATION
+from kubectl_ghost.operations import fault as fault_module
 from kubectl_ghost.operations.fault import FaultRequest, inject, plan_fault
-from kubectl_ghost.operations.fault_effects import wait_left
+from kubectl_ghost.operations.fault_waiting import wait_left
 from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.faults import WEB, XID79, busy, clearing, fault, taints, time, verbs
@@ -113,6 +114,56 @@ def test_who_is_placed_by_the_old_slices_is_evicted_too():
     memory.before = place
     fault(memory, "node-0/gpu-1")
     assert store.names(PODS) == ["claims"]
+
+
+LATECOMERS = {name: getattr(fault_module, name) for name in ("_LATECOMERS_SECONDS", "_LATECOMERS_PAUSE_SECONDS")}
+"""As they are outside of tests."""
+
+
+class Pauses:
+    """Time that passes while somebody sleeps, and what happens meanwhile."""
+
+    def __init__(self, monkeypatch, asleep=lambda: None):
+        self.time, self.asleep = 0.0, asleep
+        for name, seconds in LATECOMERS.items():
+            monkeypatch.setattr(fault_module, name, seconds)
+        monkeypatch.setattr(fault_module, "time", self)
+
+    def monotonic(self):
+        return self.time
+
+    def sleep(self, seconds):
+        self.time += seconds
+        self.asleep()
+
+
+def test_who_is_just_being_placed_on_an_idle_gpu_is_evicted_too(monkeypatch):
+    store = fleet.cluster(1)
+
+    def place():
+        if "late" not in gone and "late" not in store.names(PODS):
+            late = {"extendedResourceClaimStatus": {"resourceClaimName": "claim-late"}}
+            store.put(PODS, fleet.pod("late", "node-0", status=late))
+            store.put(RESOURCE_CLAIMS, fleet.claim("claim-late", "node-0", ["gpu-1"], "late"))
+
+    gone = []
+    memory = Memory(store)
+    memory.before = lambda number, sent: gone.append(sent.name) if sent.verb == "delete" else None
+    Pauses(monkeypatch, place)
+    _, _, leaving = fault(memory, "node-0/gpu-1")
+    assert store.names(PODS) == []
+    assert list(leaving.values()) == [("default", "late")]
+
+
+def test_a_fault_on_an_idle_gpu_takes_half_a_second_at_most_and_once(monkeypatch):
+    store = fleet.cluster(1)
+    pauses = Pauses(monkeypatch)
+    fault(Memory(store), "node-0/gpu-1")
+    assert 0.3 < pauses.time <= 0.5
+    pauses.time = 0.0
+    fault(Memory(store), "node-0/gpu-1")
+    fault(Memory(store), "node-0/gpu-1", request=FaultRequest("thermal"))
+    assert pauses.time == 0.0
 
 
 def test_who_replaces_an_evicted_pod_on_a_healthy_gpu_stays():

@@ -1,5 +1,7 @@
 """What `fault list` and `fault explain` show."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from kubectl_ghost.cluster.resources import NODES
@@ -10,6 +12,7 @@ from kubectl_ghost.domain.faults import Effect, Fault, Reactor
 from kubectl_ghost.operations.fault_views import explanation, explanations, fault_views
 from kubectl_ghost.operations.inventory import read_inventory
 from kubectl_ghost.operations.reconcile import update_node
+from kubectl_ghost.render.fault_columns import fault_columns
 from tests.unit.operations import fleet
 from tests.unit.operations.memory import Memory
 
@@ -46,12 +49,16 @@ def test_every_fault_with_who_reacts_and_who_suffers(store):
         "recovery": "node_power_cycle",
         "curedByReboot": True,
         "holders": ["default/web"],
+        "over": False,
     }
 
 
-def test_what_is_over_is_not_shown(store):
-    names = [view["status"]["fault"] for view in fault_views(read_inventory(Memory(store), whole=False), LATER)]
-    assert names == ["node-down", "XID 79"]
+def test_what_is_over_and_not_yet_taken_away_is_marked(store):
+    views = fault_views(read_inventory(Memory(store), whole=False), LATER)
+    over = {view["status"]["fault"]: view["status"]["over"] for view in views}
+    assert over == {"node-down": False, "XID 48": True, "XID 79": False}
+    (row,) = [view for view in views if view["status"]["over"]]
+    assert fault_columns(datetime(2026, 1, 1, tzinfo=UTC))[6].value(row).endswith(" (over)")
 
 
 def does(what):

@@ -5,6 +5,7 @@ import pytest
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.operations.holdings import claims_for
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import BOTH, DEVICE_PLUGIN, DRA, add_pool
 from tests.unit.operations.memory import Memory
@@ -144,3 +145,15 @@ def test_force_evicts_nobody_from_a_new_pool():
     writer = Memory()
     add_pool(writer, count=1, force=True)
     assert not [sent for sent in writer.sent if sent.resource is PODS]
+
+
+@pytest.mark.parametrize(("number", "asked"), [(2, "get"), (60, "list")])
+def test_the_claims_of_few_pods_are_asked_for_one_by_one_and_those_of_many_in_one_list(number, asked):
+    store = fleet.cluster(1, gpus=1)
+    for index in range(number):
+        fleet.holding(store, f"pod-{index}", "node-0", "gpu-0")
+    writer = Memory(store)
+    found = claims_for(writer, store.all(PODS))
+    assert len(found) == number
+    assert {sent.verb for sent in writer.sent} == {asked}
+    assert len(writer.sent) == (number if asked == "get" else 1)

@@ -14,7 +14,7 @@ from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.mig_split import apply_split, plan_split
 from kubectl_ghost.operations.reconcile import update_node
 from kubectl_ghost.operations.selecting import Selection
-from tests.unit.operations import fleet
+from tests.unit.operations import fleet, occupancy
 from tests.unit.operations.memory import Killed, Memory
 
 SEVEN = SplitRequest(profiles="1g.10gb*7")
@@ -192,6 +192,51 @@ def test_a_busy_gpu_is_refused_and_released_by_force():
     split(Memory(store), "node-0", force=True)
     assert mig_of(store) == [7, 7]
     assert store.one(NODES, "node-0")["status"]["allocatable"]["nvidia.com/mig-1g.10gb"] == "14"
+
+
+def kept_busy_by_pods(advertise=fleet.BOTH):
+    """Pods keep both GPUs of node-0 and one of node-1 busy."""
+    store = fleet.cluster(2, gpus=2, advertise=advertise)
+    occupancy.occupy(Memory(store), Selection(("node-0", "node-1/gpu-0")), kind=occupancy.PODS_KIND)
+    return store
+
+
+@pytest.mark.usefixtures("in_order")
+@pytest.mark.parametrize("advertise", list(fleet.Advertise))
+@pytest.mark.parametrize("target", ["node-0/gpu-1", "node-0"])
+def test_what_kept_a_gpu_busy_goes_with_its_occupancy(target, advertise):
+    store = kept_busy_by_pods(advertise)
+    shown = verbs(split(Memory(store), target, force=True))
+    assert shown["Pod/node-0-gpu-1"] == "deleted"
+    left = ["node-1-gpu-0"] if target == "node-0" else ["node-0-gpu-0", "node-1-gpu-0"]
+    assert occupancy.fillers(store) == occupancy.declared_fillers(store) == left
+    assert occupancy.filler_claims(store) == (left if advertise.slices else [])
+    resting = Memory(store)
+    fleet.run_sync(resting)
+    assert resting.writes == []
+
+
+@pytest.mark.usefixtures("in_order")
+def test_the_last_filler_takes_their_namespace_with_it_also_after_a_kill_and_in_a_dry_run():
+    before = kept_busy_by_pods()
+    whole = Memory(before.copy())
+    done = verbs(split(whole, pool="node", force=True))
+    assert occupancy.leftovers(whole.store) == []
+    assert verbs(split(Memory(before, dry_run=DryRun.CLIENT), pool="node", force=True)) == done
+    for number in range(1, len(whole.writes) + 1):
+        store = before.copy()
+        with pytest.raises(Killed):
+            split(Memory(store).kill_before(number), pool="node", force=True)
+        split(Memory(store), pool="node", force=True)
+        assert fleet.state(store) == fleet.state(whole.store), number
+
+
+def test_a_filler_on_a_gpu_that_would_not_be_offered_any_more_stands_in_the_way():
+    store = fleet.cluster(1, gpus=2, advertise=fleet.DEVICE_PLUGIN, mig_strategy=MigStrategy.SINGLE)
+    occupancy.occupy(Memory(store), Selection(("node-0/gpu-0",)), kind=occupancy.PODS_KIND)
+    store.edit(PODS, "node-0-gpu-0", lambda item: item["spec"].update(nodeName="node-0"), occupancy.SPACE)
+    with pytest.raises(GhostError, match="kubectl-ghost-occupancy/node-0-gpu-0"):
+        split(Memory(store), "node-0/gpu-1")
 
 
 @pytest.mark.parametrize("device", ["gpu-0", None])

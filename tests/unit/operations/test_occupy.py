@@ -1,61 +1,33 @@
 """Making GPUs busy and free again, as far as the API server's storage decides: what is declared, written and undone."""
 
-import copy
+import json
 from dataclasses import replace
 
 import pytest
 
-from kubectl_ghost.cluster.errors import Forbidden, NotFound
-from kubectl_ghost.cluster.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from kubectl_ghost.cluster.resources import NAMESPACES, NODES, PODS, RESOURCE_SLICES
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import MigMode, Occupancy, OccupancyKind
 from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.operations.changes import Verb
-from kubectl_ghost.operations.filler_waiting import wait_for_fillers
-from kubectl_ghost.operations.fillers import reconcile_fillers
 from kubectl_ghost.operations.fleet import hardware_of
-from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, filler_names, plan_occupy
+from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, plan_occupy
 from kubectl_ghost.operations.reconcile import update_node
-from kubectl_ghost.operations.release import apply_release, plan_release
 from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import BOTH, DEVICE_PLUGIN, DRA, run_sync, state
 from tests.unit.operations.memory import Killed, Memory
+from tests.unit.operations.occupancy import PODS_KIND, POOL, fillers, leftovers, occupy, release
 
-POOL = Selection(pool="node")
-PODS_KIND = OccupancyKind.PODS
-SPACE = keys.FILLER_NAMESPACE
+pytestmark = pytest.mark.usefixtures("in_order")
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch):
-    """One after the other, and without pauses."""
-    for name in ("assignments", "change_hardware", "fillers", "pods"):
-        monkeypatch.setattr(
-            f"kubectl_ghost.operations.{name}.run_ordered", lambda function, items: map(function, list(items))
-        )
+def _no_pauses_for_fillers(monkeypatch):
     for name in ("fillers", "filler_waiting"):
         monkeypatch.setattr(f"kubectl_ghost.operations.{name}._POLL_SECONDS", 0)
-
-
-def occupy(writer, selection=POOL, **request):
-    """Run occupy to its end; returns the changes."""
-    return list(apply_occupy(writer, plan_occupy(writer, OccupyRequest(selection, **request))))
-
-
-def release(writer, selection=POOL):
-    """Run release to its end; returns the changes."""
-    return list(apply_release(writer, plan_release(writer, selection)))
-
-
-def sync(writer):
-    """All nodes as declared, and the fillers with them."""
-    run_sync(writer)
-    nodes = {node["metadata"]["name"]: node for node in writer.store.all(NODES)}
-    hardware = {name: hardware_of(node) for name, node in nodes.items()}
-    return list(reconcile_fillers(writer, hardware, nodes))
 
 
 def busy(store):
@@ -79,16 +51,6 @@ def tainted(store, name):
         for device in item["spec"].get("devices") or ()
         if any(taint["key"] == keys.OCCUPIED_TAINT for taint in device.get("taints", ()))
     ]
-
-
-def fillers(store):
-    return [item["metadata"]["name"] for item in store.all(PODS) if item["metadata"]["namespace"] == SPACE]
-
-
-def leftovers(store):
-    """What is not a node, slice or class of the fleet, nor a pod of somebody else."""
-    kinds = ("Namespace", "PriorityClass")
-    return [key for key in store.objects if key[0] in kinds or key[1] == SPACE]
 
 
 def dynamic(count=1):
@@ -124,7 +86,7 @@ def test_the_same_command_again_writes_nothing_and_release_undoes_it_all(adverti
     assert {change.verb for change in occupy(again, kind=kind, free=(2, 0, 4))} == {Verb.UNCHANGED}
     assert again.writes == []
     resting = Memory(store)
-    sync(resting)
+    run_sync(resting)
     assert resting.writes == []
     release(Memory(store))
     assert state(store) == before
@@ -207,176 +169,6 @@ def test_a_draw_is_of_the_free_gpus_and_a_share_counts_the_held():
     occupy(again, number=3, seed=5)
     assert again.writes == []
     assert plan_occupy(again, OccupyRequest(POOL, percent=50, seed=7)).summary[0] == 4
-
-
-@pytest.mark.parametrize("advertise", [BOTH, DEVICE_PLUGIN])
-def test_a_filler_that_ended_is_made_again_with_its_priority_and_one_that_nobody_declares_goes(advertise):
-    store = fleet.cluster(1, gpus=3, advertise=advertise)
-    occupy(Memory(store), kind=PODS_KIND, priority=-5)
-    for pod in store.all(PODS):
-        store.edit(PODS, pod["metadata"]["name"], lambda item: item["spec"].update(priority=-5), SPACE)
-    store.edit(PODS, "node-0-gpu-1", lambda item: item.update(status={"phase": "Failed"}), SPACE)
-    store.remove(PODS, "node-0-gpu-2", SPACE)
-    stray = copy.deepcopy(store.objects["Pod", SPACE, "node-0-gpu-0"])
-    store.put(PODS, {**stray, "metadata": {**stray["metadata"], "name": "gone-7-gpu-0"}})
-    sync(Memory(store))
-    made = {pod["metadata"]["name"]: pod for pod in store.all(PODS)}
-    assert sorted(made) == ["node-0-gpu-0", "node-0-gpu-1", "node-0-gpu-2"]
-    assert {pod["spec"]["priorityClassName"] for pod in made.values()} == {f"{SPACE}-m5"}
-    assert "status" not in made["node-0-gpu-1"]
-
-
-def test_fillers_of_a_node_that_cannot_be_read_are_left_alone():
-    store = fleet.cluster(2, gpus=1)
-    occupy(Memory(store), kind=PODS_KIND)
-    nodes = {node["metadata"]["name"]: node for node in store.all(NODES)}
-    readable = {"node-0": hardware_of(nodes["node-0"])}
-    assert list(reconcile_fillers(Memory(store), readable, nodes)) == []
-    list(reconcile_fillers(Memory(store), readable, {"node-0": nodes["node-0"]}))
-    assert fillers(store) == ["node-0-gpu-0"]
-
-
-def test_a_fleet_without_fillers_costs_one_small_request():
-    store = fleet.cluster(2, gpus=1)
-    occupy(Memory(store))
-    nodes = {node["metadata"]["name"]: node for node in store.all(NODES)}
-    writer = Memory(store)
-    assert list(reconcile_fillers(writer, {name: hardware_of(node) for name, node in nodes.items()}, nodes)) == []
-    assert [str(sent) for sent in writer.sent] == [f"get namespaces/{SPACE}"]
-
-
-def test_another_priority_is_told_to_the_fillers_that_are_meant_alone():
-    store = fleet.cluster(1, gpus=3)
-    occupy(Memory(store), Selection(("node-0/gpu-0", "node-0/gpu-1")), kind=PODS_KIND)
-    occupy(Memory(store), Selection(("node-0/gpu-1",)), kind=PODS_KIND, priority=7)
-    occupy(Memory(store), kind=PODS_KIND)
-    classes = [pod["spec"]["priorityClassName"] for pod in store.all(PODS)]
-    assert classes == [f"{SPACE}-0", f"{SPACE}-7", f"{SPACE}-0"]
-
-
-def test_the_last_filler_takes_the_namespace_and_the_classes_with_it_but_not_those_of_others():
-    store = fleet.cluster(2, gpus=1)
-    store.put(PRIORITY_CLASSES, {"metadata": {"name": "theirs", "labels": {}}, "value": 1})
-    occupy(Memory(store), kind=PODS_KIND)
-    release(Memory(store), Selection(("node-0",)))
-    assert (fillers(store), store.names(NAMESPACES)) == (["node-1-gpu-0"], [SPACE])
-    changes = release(Memory(store), Selection(("node-1",)))
-    assert [f"{change.resource.kind} {change.verb}" for change in changes][-4:] == [
-        "Pod deleted",
-        "ResourceClaim deleted",
-        "PriorityClass deleted",
-        "Namespace deleted",
-    ]
-    assert leftovers(store) == [("PriorityClass", "", "theirs")]
-
-
-def test_a_namespace_that_does_not_go_is_told_of(monkeypatch):
-    monkeypatch.setattr("kubectl_ghost.operations.fillers._PATIENCE_SECONDS", 0)
-    store = fleet.cluster(1, gpus=1)
-    occupy(Memory(store), kind=PODS_KIND)
-    store.edit(NAMESPACES, SPACE, lambda item: item["metadata"].update(deletionTimestamp="now", finalizers=["x"]))
-    with pytest.raises(GhostError, match="is being deleted and does not go"):
-        occupy(Memory(store), kind=PODS_KIND)
-    release(Memory(store))
-    assert SPACE in store.names(NAMESPACES)
-
-
-def test_a_namespace_with_somebody_elses_pod_stays():
-    store = fleet.cluster(1, gpus=1)
-    occupy(Memory(store), kind=PODS_KIND)
-    stranger = fleet.pod("theirs")
-    store.put(PODS, {**stranger, "metadata": {**stranger["metadata"], "namespace": SPACE}})
-    release(Memory(store))
-    assert (fillers(store), store.names(NAMESPACES)) == (["theirs"], [SPACE])
-
-
-def test_a_namespace_of_somebody_else_is_refused():
-    store = fleet.cluster(1, gpus=1)
-    store.put(NAMESPACES, {"metadata": {"name": SPACE}})
-    with pytest.raises(GhostError, match="exists and is not managed by kubectl-ghost"):
-        occupy(Memory(store), kind=PODS_KIND)
-
-
-@pytest.mark.parametrize("remade", [False, True], ids=["gone", "made anew by another command"])
-def test_a_namespace_that_is_going_is_waited_for(remade):
-    store = fleet.cluster(1, gpus=1)
-    occupy(Memory(store), kind=PODS_KIND)
-    store.edit(NAMESPACES, SPACE, lambda item: item["metadata"].update(deletionTimestamp="now", finalizers=["x"]))
-    writer, looks = Memory(store), []
-
-    def go(_, sent):
-        if sent.resource is NAMESPACES and sent.verb == "get":
-            looks.append(sent)
-        if len(looks) == 3 and sent is looks[-1]:
-            store.remove(PODS, "node-0-gpu-0", SPACE)
-            store.remove(RESOURCE_CLAIMS, "node-0-gpu-0", SPACE)
-            store.objects.pop(("Namespace", "", SPACE))
-            if remade:
-                store.put(NAMESPACES, {"metadata": {"name": SPACE, "labels": fleet.MARKS}})
-
-    writer.before_any = go
-    occupy(writer, kind=PODS_KIND)
-    assert fillers(store) == ["node-0-gpu-0"]
-    assert "deletionTimestamp" not in store.one(NAMESPACES, SPACE)["metadata"]
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        Forbidden(
-            'pods "x" is forbidden: error looking up service account s/default: serviceaccount "default" not found'
-        ),
-        Forbidden("forbidden", details={"causes": [{"reason": "NamespaceTerminating"}]}),
-    ],
-)
-def test_a_namespace_that_is_not_ready_for_pods_yet_is_waited_for(error):
-    store, refused = fleet.cluster(1, gpus=1), []
-    writer = Memory(store)
-
-    def refuse(_, sent):
-        if sent.resource is PODS and not refused:
-            refused.append(sent)
-            raise error
-
-    writer.before = refuse
-    occupy(writer, kind=PODS_KIND)
-    assert (len(refused), fillers(store)) == (1, ["node-0-gpu-0"])
-
-
-def test_a_namespace_that_goes_while_fillers_are_made_takes_none_of_them_for_good():
-    store = fleet.cluster(1, gpus=2)
-    writer = Memory(store)
-
-    def go(_, sent):
-        if sent.resource is PODS and sent.name == "node-0-gpu-1" and len(store.names(RESOURCE_CLAIMS)) == 2:
-            writer.before = lambda _, sent: None
-            for key in [key for key in store.objects if key[1] == SPACE or key[0] == "Namespace"]:
-                del store.objects[key]
-            raise NotFound(f'namespaces "{SPACE}" not found')
-
-    writer.before = go
-    occupy(writer, kind=PODS_KIND)
-    assert fillers(store) == store.names(RESOURCE_CLAIMS) == ["node-0-gpu-0", "node-0-gpu-1"]
-
-
-def test_release_of_everything_takes_fillers_of_nodes_that_are_gone():
-    store = fleet.cluster(2, gpus=1)
-    occupy(Memory(store), kind=PODS_KIND)
-    store.remove(NODES, "node-1")
-    release(Memory(store), Selection(everything=True))
-    assert leftovers(store) == []
-
-
-def test_a_missing_permission_is_told_at_once():
-    writer = Memory(fleet.cluster(1, gpus=1))
-
-    def refuse(_, sent):
-        if sent.resource is PODS:
-            raise Forbidden('pods is forbidden: User "x" cannot create resource "pods"')
-
-    writer.before = refuse
-    with pytest.raises(Forbidden):
-        occupy(writer, kind=PODS_KIND)
 
 
 @pytest.mark.parametrize("mode", [DryRun.CLIENT, DryRun.SERVER])
@@ -477,7 +269,7 @@ def test_killed_between_any_two_writes_the_same_command_finishes_and_sync_agrees
         twin = store.copy()
         run(Memory(store))
         assert state(store) == state(whole.store), f"killed before write {number}"
-        sync(Memory(twin))
+        run_sync(Memory(twin))
         declared = {
             f"{node['metadata']['name']}-gpu-{index}"
             for node in twin.all(NODES)
@@ -487,44 +279,91 @@ def test_killed_between_any_two_writes_the_same_command_finishes_and_sync_agrees
         assert set(fillers(twin)) == declared, f"sync after a kill before write {number}"
         assert bool(twin.names(NAMESPACES)) == bool(declared)
         resting = Memory(twin)
-        sync(resting)
+        run_sync(resting)
         assert resting.writes == []
 
 
-def test_waiting_ends_when_all_fillers_run():
-    store = fleet.cluster(1, gpus=2)
-    plan = plan_occupy(Memory(store), OccupyRequest(POOL, kind=PODS_KIND))
+def counters(store):
+    """What the slices of node-0 leave of its GPUs' parts."""
+    return [
+        (found["name"], found["counters"])
+        for item in fleet.slices_on(store, "node-0")
+        for found in item["spec"].get("sharedCounters") or ()
+    ]
+
+
+def placing(store, name, device):
+    """A user at whose first write of a slice a pod comes by what the slices were."""
     writer = Memory(store)
-    list(apply_occupy(writer, plan))
-    looks = []
 
-    def run(_, sent):
-        looks.append(sent)
-        if len(looks) == 3:
-            for name in fillers(store):
-                store.edit(PODS, name, lambda item: item.update(status={"phase": "Running"}), SPACE)
+    def come(_, sent):
+        if sent.verb == "replace" and sent.resource is RESOURCE_SLICES and name not in store.names(PODS):
+            fleet.holding(store, name, "node-0", device)
 
-    waiting = Memory(store)
-    waiting.before_any = run
-    wait_for_fillers(waiting, filler_names(plan), timeout=60, progress=lambda done, total: None)
-    assert len(looks) == 3
+    writer.before = come
+    return writer
 
 
-def test_a_filler_that_the_scheduler_refuses_is_named_with_its_words(monkeypatch):
-    monkeypatch.setattr("kubectl_ghost.operations.filler_waiting._REFUSED_SECONDS", 0)
-    store = fleet.cluster(1, gpus=1)
-    occupy(Memory(store), kind=PODS_KIND)
-    refusal = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
-    store.edit(PODS, "node-0-gpu-0", lambda item: item.update(status={"conditions": [refusal]}), SPACE)
-    with pytest.raises(GhostError, match='no place for pod "node-0-gpu-0": 0/1 nodes') as problem:
-        wait_for_fillers(Memory(store), ["node-0-gpu-0"], timeout=60, progress=lambda done, total: None)
-    assert "kubectl ghost release node-0/gpu-0" in problem.value.hint
+def test_parts_that_a_pod_has_taken_meanwhile_are_left_to_it_and_the_pod_is_named():
+    store = dynamic()
+    occupy(Memory(store), Selection(("node-0/gpu-0",)), profiles="1g.10gb:6")
+    before, node = counters(store), hardware_of(store.one(NODES, "node-0"))
+    writer = placing(store, "late", "gpu-0-mig-1g10gb-19-0")
+    with pytest.raises(GhostError, match=r'^node "node-0": 1 pod\(s\) hold GPUs that .*: default/late$') as refusal:
+        occupy(writer, Selection(("node-0",)), profiles="4g.40gb,1g.10gb")
+    assert "--force" in refusal.value.hint
+    after = hardware_of(store.one(NODES, "node-0"))
+    assert after.gpu(0) == node.gpu(0)
+    # The other GPU is not in question.
+    assert [instance.profile for instance in after.gpu(1).occupancy.instances] == ["4g.40gb", "1g.10gb"]
+    assert [found for found in counters(store) if found[0].startswith("gpu-0-")] == before[:1]
+    assert store.names(PODS) == ["late"]
 
 
-def test_waiting_has_an_end():
-    store = fleet.cluster(1, gpus=1)
-    occupy(Memory(store), kind=PODS_KIND)
-    with pytest.raises(GhostError, match="timed out: 1 of 1 pods do not run yet"):
-        wait_for_fillers(Memory(store), ["node-0-gpu-0"], timeout=0, progress=lambda done, total: None)
-    with pytest.raises(GhostError, match='pod "node-0-gpu-9" was deleted'):
-        wait_for_fillers(Memory(store), ["node-0-gpu-9"], timeout=0, progress=lambda done, total: None)
+def test_parts_beside_which_a_pod_has_come_stay():
+    store = dynamic()
+    occupy(placing(store, "late", "gpu-0-mig-1g10gb-19-6"), Selection(("node-0/gpu-0",)), profiles="4g.40gb")
+    assert busy(store) == {"node-0": [0]}
+
+
+class Rehearsing(Memory):
+    """A server's dry run: each write is answered by what it alone would make of what is stored, and stored nowhere."""
+
+    def __init__(self, store):
+        super().__init__(store, dry_run=DryRun.SERVER)
+
+    def _ask(self, request):
+        kept = self.store.copy()
+        answer = json.loads(super()._ask(request))
+        if request.method != "GET":
+            assert "dryRun" in {**request.query, **request.body}
+            self.store.objects, self.store.changes, self.store.version = kept.objects, kept.changes, kept.version
+            name = answer.get("metadata", {}).get("name", "")
+            live = self.store.objects.get((answer.get("kind", ""), "", name))
+            if live is not None:
+                answer["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        return json.dumps(answer).encode()
+
+
+def told(changes):
+    return [(change.resource, change.name, change.verb) for change in changes]
+
+
+def prepared(kind):
+    store = fleet.cluster(2, gpus=2)
+    if kind is not None:
+        occupy(Memory(store), kind=kind)
+    return store
+
+
+@pytest.mark.parametrize("before", [None, *OccupancyKind])
+@pytest.mark.parametrize("kind", [None, *OccupancyKind])
+def test_a_dry_run_on_the_server_tells_what_would_follow_from_what_it_does_not_store(before, kind):
+    def run(writer):
+        return told(occupy(writer, kind=kind) if kind else release(writer))
+
+    store = prepared(before)
+    stored = state(store)
+    rehearsed = run(Rehearsing(store))
+    assert state(store) == stored
+    assert rehearsed == run(Memory(store))

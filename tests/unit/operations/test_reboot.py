@@ -111,7 +111,7 @@ def test_a_reboot_that_another_command_has_finished_is_as_good(store, clock):
 def declare(store, until):
     """What another command writes: another end of the reboot, or none."""
     memory = Memory(store)
-    changed = Reboot("", until) if until else None
+    changed = Reboot(until, until) if until else None
     update_node(memory, memory.get(NODES, "node-0"), lambda old: replace(old, reboot=changed))
 
 

@@ -51,7 +51,8 @@ def test_so_many_at_random_from_what_is_named_or_from_all():
         ({"words": ("node-0/gpu-8",)}, "has no gpu-8"),
         ({"pool": "nodes"}, 'pool "nodes" not found'),
         ({"selector": "a=b"}, "no simulated node matches"),
-        ({"words": ("theirs",)}, "not managed"),
+        ({"words": ("theirs",)}, "not simulated by kubectl-ghost"),
+        ({"selector": " "}, "the selector is empty"),
     ],
 )
 def test_refusals(selection, message):
