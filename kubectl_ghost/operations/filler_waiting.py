@@ -19,6 +19,7 @@ _TROUBLE_SECONDS = 5.0
 """How long the scheduler may refuse a filler, or another command make it anew, before it is told: what the scheduler
 looks at may be a moment old."""
 _POLL_SECONDS = 0.2
+_LONGEST_POLL_SECONDS = 2.0
 _AGAIN = "The GPUs are declared busy. To make what is missing, and wait again: run the same command, or sync."
 
 
@@ -30,21 +31,42 @@ def wait_for_fillers(reader: Reader, names: Collection[str], *, timeout: float, 
     """
     deadline = time.monotonic() + timeout
     trouble: dict[str, float] = {}
+    pause = _POLL_SECONDS
     while True:
-        listed = reader.list(PODS, namespace=FILLER_NAMESPACE, label_selector=OURS).items
-        pods = {pod["metadata"]["name"]: pod for pod in listed}
-        waiting = [name for name in names if pods.get(name, {}).get("status", {}).get("phase") != "Running"]
+        pods = _not_running(reader, names)
+        waiting = [name for name in names if name in pods]
         progress(len(names) - len(waiting), len(names))
         if not waiting:
             return
         now = time.monotonic()
         for name in waiting:
-            _check(name, pods.get(name), trouble, now, deadline)
+            _check(name, pods[name], trouble, now, deadline)
         if now >= deadline:
             raise GhostError(
                 f'timed out: {len(waiting)} of {len(names)} pods do not run yet, such as "{waiting[0]}"', _AGAIN
             )
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(pause * 1.3, _LONGEST_POLL_SECONDS)
+
+
+def _not_running(reader: Reader, names: Collection[str]) -> dict[str, Json | None]:
+    """Those of these pods that do not run, and None for those that are not there.
+
+    In a large fleet most run before long: only the others are read whole, and whether any is missing at all is asked
+    when none seems to be left.
+    """
+    listed = reader.list(
+        PODS, namespace=FILLER_NAMESPACE, label_selector=OURS, field_selector="status.phase!=Running"
+    ).items
+    wanted = set(names)
+    pending: dict[str, Json | None] = {
+        pod["metadata"]["name"]: pod for pod in listed if pod["metadata"]["name"] in wanted
+    }
+    if pending:
+        return pending
+    there = reader.list(PODS, namespace=FILLER_NAMESPACE, label_selector=OURS, metadata_only=True).items
+    present = {pod["metadata"]["name"] for pod in there}
+    return {name: None for name in names if name not in present}
 
 
 def _check(name: str, pod: Json | None, trouble: dict[str, float], now: float, deadline: float) -> None:

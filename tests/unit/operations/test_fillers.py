@@ -213,7 +213,8 @@ def test_waiting_ends_when_all_fillers_run():
     waiting = Memory(store)
     waiting.before_any = run
     wait_for_fillers(waiting, filler_names(plan), timeout=60, progress=lambda done, total: None)
-    assert len(looks) == 3
+    # Twice some did not run; then none seemed to be left, and whether all are there was asked.
+    assert len(looks) == 4
 
 
 def test_a_filler_that_the_scheduler_refuses_is_named_with_its_words(monkeypatch):
@@ -250,7 +251,7 @@ def test_a_filler_that_is_missed_for_a_moment_is_waited_for(monkeypatch):
 
     waiting.before_any = come
     wait_for_fillers(waiting, ["node-0-gpu-0"], timeout=60, progress=lambda done, total: None)
-    assert len(waiting.sent) == 3
+    assert len(waiting.sent) == 4
 
 
 def lose(store):
