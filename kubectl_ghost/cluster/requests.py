@@ -91,9 +91,7 @@ def create(resource: Resource, body: Json, *, namespace: str | None, dry_run: bo
     return Request("POST", resource.path(namespace), _write_query(dry_run), body, accept=_echo(echo))
 
 
-def merge_patch(
-    resource: Resource, live: Json, patch: Json, *, subresource: str | None, dry_run: bool, echo: bool = True
-) -> Request:
+def merge_patch(resource: Resource, live: Json, patch: Json, *, subresource: str | None, dry_run: bool) -> Request:
     """Patch the very object that was read, in the version that was read: anything else is a conflict."""
     metadata = {**(patch.get("metadata") or {}), **_identity(live)}
     return Request(
@@ -102,7 +100,6 @@ def merge_patch(
         _write_query(dry_run),
         {**patch, "metadata": metadata},
         MERGE_PATCH,
-        _echo(echo),
     )
 
 

@@ -43,9 +43,16 @@ class Guard(Protocol):
 class Writer(Reader):
     """Reads and writes over one transport. Safe to use from several threads."""
 
-    def __init__(self, transport: Transport, guard: Guard, dry_run: DryRun = DryRun.NONE) -> None:
+    def __init__(self, transport: Transport, guard: Guard, dry_run: DryRun = DryRun.NONE, *, echo: bool = True) -> None:
+        """Write over a transport.
+
+        Args:
+            echo: False where nobody looks at what is created: the server then answers with its metadata alone, which
+                is less to send and to parse.
+        """
         super().__init__(transport)
         self._guard = guard
+        self._echo = echo
         self.dry_run = dry_run
 
     def create(
@@ -55,14 +62,14 @@ class Writer(Reader):
         *,
         node: Json | None = None,
         namespace: str | None = None,
-        echo: bool = True,
+        whole: bool = False,
         rehearse: bool = False,
     ) -> Json:
         """Create an object and return it as the server made it.
 
         Args:
             namespace: where, when the object does not say so itself.
-            echo: False to get its metadata alone, which is less to send and to parse.
+            whole: return all of it, also over a connection without echo.
             rehearse: let the server store nothing, whatever the mode: to learn what it would make of the object.
 
         Raises:
@@ -76,6 +83,7 @@ class Writer(Reader):
         if self.dry_run is DryRun.CLIENT and not rehearse:
             return body
         dry_run = self._on_server or rehearse
+        echo = self._echo or whole or rehearse
         return self._send(requests.create(resource, body, namespace=namespace, dry_run=dry_run, echo=echo))
 
     def patch(
@@ -86,7 +94,6 @@ class Writer(Reader):
         *,
         subresource: str | None = None,
         node: Json | None = None,
-        echo: bool = True,
     ) -> Json:
         """Apply a JSON merge patch to the object that was read, and return the outcome.
 
@@ -97,13 +104,9 @@ class Writer(Reader):
         self._guard("patch", resource, live=live, body=patch, node=node)
         if self.dry_run is DryRun.CLIENT:
             return merged(live, patch)
-        return self._send(
-            requests.merge_patch(resource, live, patch, subresource=subresource, dry_run=self._on_server, echo=echo)
-        )
+        return self._send(requests.merge_patch(resource, live, patch, subresource=subresource, dry_run=self._on_server))
 
-    def replace(
-        self, resource: Resource, live: Json, body: Json, *, node: Json | None = None, echo: bool = True
-    ) -> Json:
+    def replace(self, resource: Resource, live: Json, body: Json, *, node: Json | None = None) -> Json:
         """Put `body` in the place of the object that was read, and return the outcome.
 
         Raises:
@@ -113,7 +116,7 @@ class Writer(Reader):
         self._guard("replace", resource, live=live, body=body, node=node)
         if self.dry_run is DryRun.CLIENT:
             return body
-        return self._send(requests.replace(resource, live, body, dry_run=self._on_server, echo=echo))
+        return self._send(requests.replace(resource, live, body, dry_run=self._on_server, echo=self._echo))
 
     def delete(
         self,

@@ -109,7 +109,7 @@ def command(
     if count is not None:
         check_range("--count", count, 1, MOST_NODES)
     check_change_output(output)
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     plan = plan_pool(connection, name, count, _request(settings), allow_mixed=allow_mixed, force=force)
     if plan.first_of_cluster and dry_run is DryRun.NONE:
         announce(context)

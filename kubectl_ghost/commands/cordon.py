@@ -55,7 +55,7 @@ def change_schedulable(
 
     check_nodes(context, names, selector)
     check_change_output(output)
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     nodes = read_nodes(connection, names, selector, "uncordon" if schedulable else "cordon")
     if not nodes:
         click.echo(no_resources(), err=True)

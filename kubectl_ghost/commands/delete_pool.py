@@ -51,7 +51,7 @@ def command(
     if bool(names) == everything:
         raise click.UsageError("name the pools to delete, or pass --all (not both)", context)
     check_change_output(output)
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     warnings: list[str] = []
     what = select_pools(connection, names, warnings, everything=everything, ignore_missing=ignore_not_found)
     if not what:

@@ -116,7 +116,15 @@ def command(
         disable_eviction=disable_eviction,
         timeout=timeout,
     )
-    _run(writer(context, dry_run), names, selector, request, reboot_time if reboot else None, wait=wait, output=output)
+    _run(
+        writer(context, dry_run, output),
+        names,
+        selector,
+        request,
+        reboot_time if reboot else None,
+        wait=wait,
+        output=output,
+    )
 
 
 def _check_reboot(context: click.Context, reboot: bool, seconds: float) -> None:

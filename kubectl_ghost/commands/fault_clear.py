@@ -62,7 +62,7 @@ def command(
         raise click.UsageError("--code goes with --kind xid alone", context)
     check_change_output(output)
     selection = Selection(targets, pool, selector, everything)
-    _run(writer(context, dry_run), selection, kinds, code, timeout=timeout if wait else None, output=output)
+    _run(writer(context, dry_run, output), selection, kinds, code, timeout=timeout if wait else None, output=output)
 
 
 def _run(

@@ -130,7 +130,7 @@ def _run(context: click.Context, kind: str, given: dict[str, Any]) -> None:
         number=given["number"],
         seed=given["seed"],
     )
-    _inject(writer(context, given["dry_run"]), selection, request, given)
+    _inject(writer(context, given["dry_run"], given["output"]), selection, request, given)
 
 
 def _inject(connection: Writer, selection: Selection, request: FaultRequest, given: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ def command(
     check_change_output(output)
     selection = Selection(targets, pool, selector, everything)
     check_selection(selection)
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     ended = list(end_what_is_over(connection))
     plan = plan_split(connection, selection, SplitRequest(profiles, config), force=force)
     click.echo(plan.summary, err=True)

@@ -115,7 +115,7 @@ def command(
         priority,
         force,
     )
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     check_selection(request.selection)
     ended = list(end_what_is_over(connection))
     plan = plan_occupy(connection, request)

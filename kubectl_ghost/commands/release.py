@@ -51,7 +51,7 @@ def command(
     check_change_output(output)
     selection = Selection(targets, pool, selector, everything)
     check_selection(selection)
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     ended = list(end_what_is_over(connection))
     plan = plan_release(connection, selection)
     changes = print_changes(chain(ended, apply_release(connection, plan)), output, dry_run)

@@ -53,7 +53,7 @@ def command(
     size = count if count is not None else replicas
     assert size is not None
     check_change_output(output)
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     plan = plan_scale(connection, name, size, allow_mixed=allow_mixed)
     changes = print_changes(scale(connection, plan), output, dry_run)
     warn(plan.grow.warnings)

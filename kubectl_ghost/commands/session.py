@@ -34,12 +34,16 @@ def reader(context: click.Context) -> Reader:
     return Reader(_transport(context))
 
 
-def writer(context: click.Context, dry_run: DryRun = DryRun.NONE) -> Writer:
-    """A connection whose every write passes the guard."""
+def writer(context: click.Context, dry_run: DryRun = DryRun.NONE, output: str | None = None) -> Writer:
+    """A connection whose every write passes the guard.
+
+    Args:
+        output: the format in which what is written is printed: names need no more than its metadata.
+    """
     from kubectl_ghost.cluster.writes import Writer
     from kubectl_ghost.operations.permission import permit
 
-    return Writer(_transport(context), guard=permit, dry_run=dry_run)
+    return Writer(_transport(context), guard=permit, dry_run=dry_run, echo=output not in (None, "name"))
 
 
 def announce(context: click.Context) -> None:

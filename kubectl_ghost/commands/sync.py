@@ -96,7 +96,7 @@ def command(
     template = Template(pool, selector) if pool and selector else None
     standard = RebootSigns()
     signs = RebootSigns((*standard.annotations, *annotations), (*standard.conditions, *conditions))
-    connection = writer(context, dry_run)
+    connection = writer(context, dry_run, output)
     warnings: list[str] = []
     print_changes(sync(connection, warnings, signs, seconds, template), output, dry_run)
     warn(warnings)

@@ -16,6 +16,8 @@ from kubectl_ghost.domain.keys import GPU_DRIVER, GPUS_ANNOTATION, Json
 from kubectl_ghost.domain.quantity import count
 
 _FINISHED = ("Succeeded", "Failed")
+PodName = tuple[str, str]
+"""Namespace and name of a pod."""
 GpuKey = tuple[str, str]
 """Node name and device name."""
 
@@ -91,20 +93,20 @@ def assignments(pods: Iterable[Json], offered: Offers) -> dict[tuple[str, str], 
     GPUs both ways.
     """
     asking = [(pod, wanted) for pod in pods if (wanted := requested_devices(pod))]
-    asking.sort(key=lambda item: (item[0]["metadata"].get("creationTimestamp", ""), *_name(item[0])))
+    asking.sort(key=lambda item: (item[0]["metadata"].get("creationTimestamp", ""), *pod_name(item[0])))
     given: dict[tuple[str, str], tuple[str, ...]] = {}
     taken: set[str] = set()
     for pod, wanted in asking:
         recorded = recorded_gpus(pod)
         # A record that cannot be true (a copied manifest has one) is no record.
         if _could_be(set(recorded) - taken, wanted, offered):
-            given[_name(pod)] = recorded
+            given[pod_name(pod)] = recorded
             taken |= set(recorded)
     for pod, wanted in asking:
-        if _name(pod) not in given:
+        if pod_name(pod) not in given:
             free = {resource: _free(offered, resource, taken)[:number] for resource, number in wanted.items()}
-            given[_name(pod)] = tuple(device for found in free.values() for device in found)
-            taken |= set(given[_name(pod)])
+            given[pod_name(pod)] = tuple(device for found in free.values() for device in found)
+            taken |= set(given[pod_name(pod)])
     return given
 
 
@@ -157,5 +159,6 @@ def _asked(container: Json) -> Json:
     return asked
 
 
-def _name(pod: Json) -> tuple[str, str]:
+def pod_name(pod: Json) -> PodName:
+    """Namespace and name."""
     return pod["metadata"]["namespace"], pod["metadata"]["name"]

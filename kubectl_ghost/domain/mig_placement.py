@@ -68,12 +68,6 @@ def layouts(table: MigTable) -> Iterator[tuple[MigInstance, ...]]:
     return _grow(list(_costs(table).items()), limits, (), (0,) * len(limits))
 
 
-def is_maximal(table: MigTable, instances: Sequence[MigInstance]) -> bool:
-    """Whether no further instance of any profile fits beside these."""
-    limits, used = _limits(table), _used(table, instances)
-    return not any(_within(_sum(used, cost), limits) for cost in _costs(table).values())
-
-
 _Budget = tuple[int, ...]
 """One figure for each budget, in the order of _limits."""
 _Refusal = tuple[MigProfile, tuple[MigInstance, ...]]

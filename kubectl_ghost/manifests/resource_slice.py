@@ -5,8 +5,7 @@ Source: kubernetes-sigs/dra-driver-nvidia-gpu 9593204, and slices that its code 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.consequences import consequences
@@ -106,8 +105,3 @@ def _tainted(hardware: NodeHardware, gpu: int, wanted: Json, rules: SliceRules) 
 def _parts(items: Sequence[Json], most: int) -> Iterator[Sequence[Json]]:
     for start in range(0, len(items), most):
         yield items[start : start + most]
-
-
-def devices_in(slices: Iterable[Json]) -> list[Json]:
-    """Every device of these slices."""
-    return list(chain.from_iterable(item["spec"].get("devices") or () for item in slices))

@@ -40,12 +40,6 @@ def slice_updates(wanted: Sequence[Json], live: Sequence[Json]) -> tuple[list[Sl
     return updates, leftovers
 
 
-def updated_slice(wanted: Json, live: Json) -> Json | None:
-    """The live slice with everything that is ours replaced, or None if nothing differs; generation as it is."""
-    (update,), _ = slice_updates([wanted], [live])
-    return update.body if update.differs else None
-
-
 def _generation(bodies: Sequence[Json], present: dict[str, Json], leftovers: int) -> int:
     if not present:
         return 1

@@ -104,7 +104,7 @@ def _ensure(writer: Writer, wanted: Json, *, keep_extended: bool = False) -> Cha
 def _ensure_once(writer: Writer, wanted: Json, *, keep_extended: bool) -> Change:
     live = writer.find(DEVICE_CLASSES, wanted["metadata"]["name"])
     if live is None:
-        return Change(DEVICE_CLASSES, Verb.CREATED, writer.create(DEVICE_CLASSES, wanted))
+        return Change(DEVICE_CLASSES, Verb.CREATED, writer.create(DEVICE_CLASSES, wanted, whole=True))
     patch = {
         key: wanted["spec"].get(key)
         for key in ("selectors", _EXTENDED)

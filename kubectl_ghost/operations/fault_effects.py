@@ -19,7 +19,7 @@ from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.faults import Fault
 from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.holders import GpuKey, Holder, is_finished
+from kubectl_ghost.domain.holders import GpuKey, Holder, PodName, is_finished, pod_name
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.mig import parent_gpu
@@ -33,9 +33,7 @@ from kubectl_ghost.operations.selecting import Chosen
 
 _FEW = 20
 _ATTEMPTS = 8
-PodKey = tuple[str, str]
-"""Namespace and name."""
-Leaving = dict[str, PodKey]
+Leaving = dict[str, PodName]
 """The pods that go because of a fault, by uid."""
 
 
@@ -54,14 +52,14 @@ class Seen:
     """One look at the pods on the nodes in question, and at who holds what there."""
 
     hardware: dict[str, NodeHardware]
-    claims: dict[PodKey, Json]
-    pods: dict[PodKey, Json] = field(default_factory=dict)
+    claims: dict[PodName, Json]
+    pods: dict[PodName, Json] = field(default_factory=dict)
 
     _held: dict[GpuKey, list[tuple[Holder, Json]]] | None = None
 
     def replace(self, pod: Json) -> None:
         """Take a pod as it is now in the place of what it was."""
-        self.pods[_key(pod)] = pod
+        self.pods[pod_name(pod)] = pod
         self._held = None
 
     def of(self, node_name: str, gpus: Collection[str]) -> Iterator[tuple[Holder, Json]]:
@@ -92,9 +90,9 @@ def look(reader: Reader, chosen: Sequence[Chosen], declared: Mapping[str, NodeHa
     nodes = {item.name: item.node for item in chosen}
     before = {item.name: item.hardware for item in chosen}
     hardware = {name: without_what_is_over(found, now()) for name, found in {**before, **(declared or {})}.items()}
-    pods = {_key(pod): pod for pod in pods_on(reader, nodes)}
+    pods = {pod_name(pod): pod for pod in pods_on(reader, nodes)}
     claims = claims_of(reader, pods.values()) if len(nodes) <= _FEW else read_claims(reader)
-    return Seen(hardware, {_key(claim): claim for claim in claims}, pods)
+    return Seen(hardware, {pod_name(claim): claim for claim in claims}, pods)
 
 
 def fail_holders(writer: Writer, seen: Seen, hits: Sequence[Hit], fault: Fault) -> Iterator[Change]:
@@ -102,12 +100,12 @@ def fail_holders(writer: Writer, seen: Seen, hits: Sequence[Hit], fault: Fault) 
 
     A pod that comes later to a GPU with such an error runs: what went wrong was the application. A filler runs none.
     """
-    ending: dict[PodKey, tuple[Json, Hit]] = {}
+    ending: dict[PodName, tuple[Json, Hit]] = {}
     for hit in hits:
         if hit.answer.exit_code is not None and begins(seen.hardware[hit.item.name], hit.index, fault):
             for _, pod in seen.of(hit.item.name, hit.gpus):
                 if not is_filler(pod) and not _is_going(pod):
-                    ending.setdefault(_key(pod), (pod, hit))
+                    ending.setdefault(pod_name(pod), (pod, hit))
 
     def fail(found: tuple[Json, Hit]) -> Json | None:
         return _fail(writer, *found, fault)
@@ -181,7 +179,7 @@ def losers(seen: Seen, hits: Sequence[Hit], leaving: Leaving, *, standing: bool 
                 if uid in leaving or is_filler(pod) or not _left_to_us(holder, pod):
                     continue
                 if holder.claim or gpu in refused:
-                    leaving[uid] = _key(pod)
+                    leaving[uid] = pod_name(pod)
                     found += [] if _is_going(pod) else [Lost(pod, hit.item.node)]
     return found
 
@@ -218,7 +216,7 @@ def cluster_evicts(seen: Seen, hits: Sequence[Hit]) -> Leaving:
         for holder, pod in seen.of(hit.item.name, hit.gpus):
             claim = seen.claims.get((holder.namespace, holder.claim))
             if claim and not is_filler(pod) and not _left_to_us(holder, pod) and not _tolerates(claim, hit, taint):
-                found[pod["metadata"]["uid"]] = _key(pod)
+                found[pod["metadata"]["uid"]] = pod_name(pod)
     return found
 
 
@@ -235,7 +233,3 @@ def _matches(toleration: Json, taint: DeviceTaint) -> bool:
     if toleration.get("key") and toleration["key"] != taint.key:
         return False
     return toleration.get("operator") == "Exists" or (toleration.get("value") or "") == taint.value
-
-
-def _key(item: Json) -> PodKey:
-    return item["metadata"]["namespace"], item["metadata"]["name"]

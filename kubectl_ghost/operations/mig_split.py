@@ -12,7 +12,7 @@ from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.holders import GpuKey, Holder
+from kubectl_ghost.domain.holders import GpuKey, Holder, pod_name
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
 from kubectl_ghost.domain.mig import parent_gpu
@@ -129,16 +129,12 @@ def losing_holders(
 
 def _named(pods: Iterable[Json], holders: Iterable[Holder]) -> list[Json]:
     names = {(holder.namespace, holder.pod) for holder in holders}
-    return [pod for pod in pods if _key(pod) in names]
+    return [pod for pod in pods if pod_name(pod) in names]
 
 
 def _of_others(pods: Iterable[Json]) -> list[Json]:
     """These pods without our own fillers, which come and go by what is declared."""
     return [pod for pod in pods if pod["metadata"]["namespace"] != FILLER_NAMESPACE]
-
-
-def _key(pod: Json) -> tuple[str, str]:
-    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
 def _evict_stranded(writer: Writer, nodes: Mapping[str, Json]) -> Iterator[Change]:

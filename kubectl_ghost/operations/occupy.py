@@ -11,6 +11,7 @@ from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.hardware import NodeHardware, Occupancy, OccupancyKind
+from kubectl_ghost.domain.holders import PodName
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.mig import MigInstance, parent_gpu
@@ -18,7 +19,6 @@ from kubectl_ghost.domain.occupancy import (
     Choice,
     Gpu,
     Held,
-    PodName,
     choose_at_random,
     choose_free,
     choose_named,

@@ -9,9 +9,10 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import NodeHardware
+from kubectl_ghost.domain.holders import PodName
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.mig import MigInstance
-from kubectl_ghost.domain.occupancy import Held, PodName, by_node, without_parts
+from kubectl_ghost.domain.occupancy import Held, by_node, without_parts
 from kubectl_ghost.domain.partial_occupancy import without_room
 from kubectl_ghost.operations.change_hardware import change_nodes
 from kubectl_ghost.operations.changes import Change

@@ -12,7 +12,7 @@ from kubectl_ghost.domain.devices import table_of, whole_beside_parts
 from kubectl_ghost.domain.hardware import GpuState
 from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION
 from kubectl_ghost.domain.mig import mig_table
-from kubectl_ghost.domain.mig_placement import is_maximal, layouts
+from kubectl_ghost.domain.mig_placement import layouts
 from kubectl_ghost.domain.slice_rules import slice_rules
 from kubectl_ghost.manifests.resource_slice import resource_slices
 from kubectl_ghost.operations.fleet import hardware_of
@@ -30,6 +30,7 @@ from tests.e2e.fleet import (
     versions,
 )
 from tests.e2e.support import eventually
+from tests.layouts import is_maximal
 
 ONE_GPU = ("--count", "1", "--gpus-per-node", "1")
 MIG_MODELS = [key for key in model_keys() if mig_table(key) is not None]

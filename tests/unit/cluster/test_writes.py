@@ -162,3 +162,11 @@ def test_a_namespace_comes_from_the_object_or_the_caller(server, connect):
 )
 def test_merge_patches_as_in_the_rfc(target, patch, result):
     assert merged(target, patch) == result
+
+
+@pytest.mark.parametrize(("options", "whole"), [({}, False), ({"whole": True}, True), ({"rehearse": True}, True)])
+def test_without_echo_what_is_created_comes_back_as_metadata_unless_asked_for(server, connect, options, whole):
+    Writer(connect(), Recorder(), echo=False).create(NODES, BODY, node=NODE, **options)
+    assert ("PartialObjectMetadata" in server.seen[-1].headers["Accept"][0]) is not whole
+    Writer(connect(), Recorder()).create(NODES, BODY, node=NODE)
+    assert "PartialObjectMetadata" not in server.seen[-1].headers["Accept"][0]

@@ -66,7 +66,7 @@ def store(monkeypatch):
     store = fleet.cluster(2)
     for name in ("web-0", "web-1"):
         store.put(PODS, fleet.pod(name, "node-0", owner=("ReplicaSet", "web")))
-    monkeypatch.setattr(session, "writer", lambda _, dry_run: Memory(store, dry_run=dry_run))
+    monkeypatch.setattr(session, "writer", lambda _, dry_run, output=None: Memory(store, dry_run=dry_run))
     return store
 
 

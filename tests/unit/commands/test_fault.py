@@ -28,7 +28,7 @@ def run(capfd, *arguments):
 def store(monkeypatch):
     """A fleet of two nodes behind every command."""
     store = fleet.cluster(2)
-    monkeypatch.setattr(session, "writer", lambda _, dry_run: Memory(store, dry_run=dry_run))
+    monkeypatch.setattr(session, "writer", lambda _, dry_run, output=None: Memory(store, dry_run=dry_run))
     monkeypatch.setattr(session, "reader", lambda _: Memory(store))
     monkeypatch.setattr("kubectl_ghost.operations.evicting._LOOK_SECONDS", 0)
     monkeypatch.setattr("kubectl_ghost.operations.fault._LATECOMERS_SECONDS", 0)

@@ -25,7 +25,7 @@ def run(capfd, *arguments):
 def store(monkeypatch):
     """A fleet behind every command."""
     store = fleet.cluster(2, gpus=2)
-    monkeypatch.setattr(session, "writer", lambda _, dry_run: Memory(store, dry_run=dry_run))
+    monkeypatch.setattr(session, "writer", lambda _, dry_run, output=None: Memory(store, dry_run=dry_run))
     monkeypatch.setattr("kubectl_ghost.operations.evicting._LOOK_SECONDS", 0)
     return store
 

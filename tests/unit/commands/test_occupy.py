@@ -73,7 +73,7 @@ def store(monkeypatch):
                 raise memory.NotFound("not found", status=404)
             return super()._ask(request)
 
-    monkeypatch.setattr(session, "writer", lambda _, dry_run: Memory(store, dry_run=dry_run))
+    monkeypatch.setattr(session, "writer", lambda _, dry_run, output=None: Memory(store, dry_run=dry_run))
     return store
 
 
@@ -148,7 +148,7 @@ def test_what_is_over_is_ended_before_nodes_are_read_so_that_nothing_is_written_
                 refused.append(error)
                 raise
 
-    monkeypatch.setattr(session, "writer", lambda _, dry_run: Memory(store, dry_run=dry_run))
+    monkeypatch.setattr(session, "writer", lambda _, dry_run, output=None: Memory(store, dry_run=dry_run))
     update_node(Memory(store), store.one(NODES, "node-0"), lambda old: old.with_gpu(1, GpuState(faults=(OVER,))))
     code, out, _ = run(capfd, *words)
     assert code == 0

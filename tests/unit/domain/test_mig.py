@@ -14,7 +14,8 @@ from kubectl_ghost.domain.catalogue import model, model_keys
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.domain.identity import NAMESPACE, gpu_uuid
 from kubectl_ghost.domain.mig import CAPACITIES, MigInstance, device_name, maxima, mig_table, mig_uuid, parent_gpu
-from kubectl_ghost.domain.mig_placement import check_layout, is_maximal, layouts, place
+from kubectl_ghost.domain.mig_placement import check_layout, layouts, place
+from tests.layouts import is_maximal
 
 RAW = json.loads(files("kubectl_ghost.data").joinpath("mig.json").read_text())
 CATALOGUE = json.loads(files("kubectl_ghost.data").joinpath("gpu_models.json").read_text())

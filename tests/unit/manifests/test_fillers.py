@@ -22,7 +22,8 @@ from kubectl_ghost.domain.identity import gpu_uuid
 from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.manifests.fillers import claim, fillers, namespace, place_of, pod, priority_class
-from kubectl_ghost.manifests.resource_slice import devices_in, resource_slices
+from kubectl_ghost.manifests.resource_slice import resource_slices
+from tests.unit.manifests.slices import devices_in
 
 BY_PODS = Occupancy(OccupancyKind.PODS)
 SPLIT = (MigInstance("3g.40gb", 0), MigInstance("1g.10gb", 4), MigInstance("1g.10gb", 5))

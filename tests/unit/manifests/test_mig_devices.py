@@ -13,7 +13,8 @@ from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.domain.quantity import parse_quantity
 from kubectl_ghost.domain.slice_rules import slice_rules
 from kubectl_ghost.domain.splitting import SplitRequest, split_as_asked
-from kubectl_ghost.manifests.resource_slice import devices_in, resource_slices
+from kubectl_ghost.manifests.resource_slice import resource_slices
+from tests.unit.manifests.slices import devices_in
 
 MIG_MODELS = [key for key in model_keys() if mig_table(key) is not None]
 OWNER = {"metadata": {"uid": "u-1"}}

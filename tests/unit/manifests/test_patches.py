@@ -12,7 +12,7 @@ from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.manifests.node import node
 from kubectl_ghost.manifests.patches import changed_keys, node_patch, same_quantity, status_patch
 from kubectl_ghost.manifests.resource_slice import resource_slices
-from kubectl_ghost.manifests.slice_updates import updated_slice
+from tests.unit.manifests.slices import updated_slice
 
 NOW = "2026-11-30T12:00:00Z"
 BASE = configure("node", None, PoolRequest())

@@ -11,8 +11,9 @@ from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.domain.slice_rules import slice_rules
 from kubectl_ghost.manifests.node import node as node_manifest
-from kubectl_ghost.manifests.resource_slice import devices_in, resource_slices
+from kubectl_ghost.manifests.resource_slice import resource_slices
 from kubectl_ghost.manifests.slice_updates import slice_updates
+from tests.unit.manifests.slices import devices_in
 
 BROKEN = GpuState(faults=(Fault("xid", 79),))
 

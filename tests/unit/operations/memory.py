@@ -157,7 +157,8 @@ class Memory(Writer):
 
     def __init__(self, store: Store | None = None, *, dry_run: DryRun = DryRun.NONE) -> None:
         transport: Any = SimpleNamespace(target=SimpleNamespace(server="https://memory"))
-        super().__init__(transport, permit, dry_run)
+        # As commands write that print names: whoever looks at more of what is created has to ask for it.
+        super().__init__(transport, permit, dry_run, echo=False)
         self.store = store or Store()
         self.writes: list[Sent] = []
         self.sent: list[Sent] = []
@@ -236,6 +237,8 @@ class Memory(Writer):
                 answer = self._delete(resource, namespace, name, request.query, body)
             else:
                 answer = self._update(verb, self._live(resource, namespace, name), subresource, resource, body)
+            if verb in ("create", "replace") and "PartialObjectMetadata" in request.accept:
+                answer = {"metadata": answer["metadata"]}
             return json.dumps(answer).encode()
 
     def _read(self, resource: Resource, namespace: str | None, name: str, request: Any) -> Json:
