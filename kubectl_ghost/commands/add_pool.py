@@ -105,7 +105,7 @@ def command(
     from kubectl_ghost.operations.add_pool import apply_pool, plan_pool
 
     if settings["renamed"] and settings["sharing"] is None:
-        raise click.UsageError("--rename-by-default goes with --sharing", context)
+        raise click.UsageError("--rename-by-default goes with --sharing: give both, also for a shared pool", context)
     if count is not None:
         check_range("--count", count, 1, MOST_NODES)
     check_change_output(output)

@@ -125,8 +125,8 @@ class _Listing:
             members = {node["metadata"]["name"] for node in inventory.groups[self.flags["pool"]]}
             found = [row for row in found if row["spec"]["node"] in members]
         missing: list[str] = []
-        if self.names and self.kind == "faults":
-            found, missing = _faults_of(self.names, found, inventory)
+        if self.names and self.kind in ("faults", "gpus"):
+            found, missing = _at_targets(self.names, found, inventory)
         elif self.names:
             by_name = {row["metadata"]["name"]: row for row in found}
             missing = [name for name in self.names if name not in by_name]
@@ -157,7 +157,7 @@ class _Listing:
 
             self.columns = lambda: fault_columns(now)
             return fault_views(inventory, stamp(now))
-        self.columns = lambda: node_columns(now, inventory.held_on)
+        self.columns = lambda: node_columns(now, inventory.held_on, inventory.free_on)
         return inventory.in_order
 
     def lines(self, rows: list[Json], *, headers: bool) -> Any:
@@ -176,8 +176,8 @@ class _Listing:
         return show(rows)
 
 
-def _faults_of(names: tuple[str, ...], rows: list[Json], inventory: Inventory) -> tuple[list[Json], list[str]]:
-    """Of the faults those of these nodes and GPUs; a node alone means its own and those of its GPUs."""
+def _at_targets(names: tuple[str, ...], rows: list[Json], inventory: Inventory) -> tuple[list[Json], list[str]]:
+    """Of the GPUs or faults those that are named; a node alone means all of its GPUs, and its own faults."""
     from kubectl_ghost.domain.identity import gpu_name
     from kubectl_ghost.domain.targets import check_gpus, parse_targets
 

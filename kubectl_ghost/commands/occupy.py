@@ -28,8 +28,12 @@ Examples:
   kubectl ghost occupy --pool train --free 2,2,2,1
 
 \b
-  # Seven GPUs of ten are busy, drawn at random, each by a real pod that pods of more priority can preempt
-  kubectl ghost occupy --all --utilization 70% --seed 7 --with pods --priority -10
+  # Seven GPUs of ten are busy, drawn at random, each by a real pod
+  kubectl ghost occupy --all --utilization 70% --seed 7 --with pods
+
+\b
+  # The same by pods that others preempt, in a pool of --advertise device-plugin
+  kubectl ghost occupy --pool classic --utilization 70% --with pods --priority -10
 
 \b
   # A part of a GPU, in a pool of --mig dynamic
@@ -41,7 +45,11 @@ _LOWEST_PRIORITY, _HIGHEST_PRIORITY = -(2**31), 1_000_000_000
 
 @click.command(cls=GhostCommand, epilog=_EPILOG)
 @target_options
-@click.option("--free", metavar="N,N,...", help="So many GPUs of each node, in order, stay free; the others are busy")
+@click.option(
+    "--free",
+    metavar="N,N,...",
+    help="So many GPUs of each node, in order, are free then: others become busy, or free again",
+)
 @click.option("--utilization", metavar="PERCENT", help="So much of all GPUs is busy, those that pods hold included")
 @random_options
 @click.option(
@@ -59,7 +67,7 @@ _LOWEST_PRIORITY, _HIGHEST_PRIORITY = -(2**31), 1_000_000_000
     "--priority",
     type=click.IntRange(_LOWEST_PRIORITY, _HIGHEST_PRIORITY),
     metavar="N",
-    help="With --with pods: the pods' priority (default 0)",
+    help="With --with pods: the pods' priority (default 0); pods that hold a claimed device are never preempted",
 )
 @click.option("--force", is_flag=True, help="Evict pods that hold the GPUs")
 @waiting_options
@@ -93,7 +101,7 @@ def command(
     from itertools import chain
 
     from kubectl_ghost.commands.output import check_change_output, print_changes
-    from kubectl_ghost.commands.session import writer
+    from kubectl_ghost.commands.session import warn, writer
     from kubectl_ghost.domain.hardware import OccupancyKind
     from kubectl_ghost.operations.change_hardware import end_what_is_over
     from kubectl_ghost.operations.filler_waiting import wait_for_fillers
@@ -119,6 +127,8 @@ def command(
     check_selection(request.selection)
     ended = list(end_what_is_over(connection))
     plan = plan_occupy(connection, request)
+    if priority is not None and any(item.hardware.settings.advertise.slices for item in plan.chosen):
+        warn(["the scheduler preempts no pod for a claimed device: of these nodes' fillers none will give way"])
     print_changes(chain(ended, apply_occupy(connection, plan)), output, dry_run)
     names = filler_names(plan)
     if wait and names and dry_run is DryRun.NONE:

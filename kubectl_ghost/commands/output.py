@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable
 
@@ -50,13 +51,21 @@ def print_changes(changes: Iterable[Change], output: str | None, dry_run: DryRun
         done.append(change if whole else change.brief())
         # Not click.echo, which flushes each line: there are thousands.
         if output is None:
-            sys.stdout.write(_sentence(change, dry_run) + "\n")
+            _say(_sentence(change, dry_run))
         elif output == "name":
-            sys.stdout.write(f"{change.resource.title}/{change.name}\n")
+            _say(f"{change.resource.title}/{change.name}")
     if whole:
         bodies = [change.body for change in done]
         write(printer(str(output), single=len(bodies) == 1)(bodies))
     return done
+
+
+def _say(line: str) -> None:
+    """Print a line; when its reader (head, less) has gone, what was begun goes on without one."""
+    try:
+        sys.stdout.write(line + "\n")
+    except BrokenPipeError:
+        sys.stdout = io.StringIO()
 
 
 def _sentence(change: Change, dry_run: DryRun) -> str:

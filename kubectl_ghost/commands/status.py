@@ -71,7 +71,8 @@ def _tables(inventory: Inventory, node: str | None) -> Iterator[str]:
 
     now = datetime.now(UTC)
     if node:
-        yield from table(node_columns(now, inventory.held_on), list(inventory.nodes.values()), wide=True)
+        columns = node_columns(now, inventory.held_on, inventory.free_on)
+        yield from table(columns, list(inventory.nodes.values()), wide=True)
         yield "\n"
         yield from table(gpu_columns(now), gpu_views(inventory), wide=True)
         return

@@ -77,7 +77,7 @@ def command(
     Repairs labels, capacity, taints and ResourceSlices that were changed or left half written, makes the nodes that
     a pool is missing, takes away slices whose node is gone, and records which GPUs the pods of the device-plugin
     path have. Ends faults whose time has passed and answers MIG layouts and reboots that were asked for by label,
-    annotation or condition; with --watch it goes on doing so until it is interrupted.
+    annotation (each new value asks once) or condition; with --watch it goes on doing so until it is interrupted.
 
     With --template, simulated nodes that somebody else creates get GPUs, too, and nothing but GPUs. They keep their
     names, deleting them is left to whoever made them, and delete-pool POOL gives them back as they were.

@@ -102,6 +102,12 @@ class FaultKind:
         """Whether it strikes a whole node."""
         return self.scope == "node"
 
+    @property
+    def silent(self) -> bool:
+        """Whether nobody notices it but who measures the GPU."""
+        told = self.xids or self.dra_taint or self.unhealthy or self.eks or self.aks or self.nvsentinel
+        return self.scope == "gpu" and self.name != XID and not told
+
     def xid_on(self, architecture: str) -> int | None:
         """The XID that comes with it on a GPU of this architecture, if one does."""
         by_architecture = dict(self.xids)

@@ -179,7 +179,7 @@ class NodeHardware:
     """Whether the node is unschedulable because of a fault alone: it was not when the fault began."""
     conditions: tuple[str, ...] = ()
     """Types of the node conditions that faults have put on this node so far, sorted. They are remembered after the
-    fault is cleared, so that a condition can be taken off that an interrupted command has left behind."""
+    fault is cleared: the condition stays then, and says that all is well."""
     adopted: str = ""
     """The name of a node that somebody else created: its GPUs alone are this tool's, and its index means nothing."""
 

@@ -109,7 +109,7 @@ def reaction(fault: Fault, model: GpuModel, device: str) -> Reaction:
             *(Condition(said.check, "True", _sentinel_reason(said), _advice(said, subject)) for said in grave),
         ),
         notices=(
-            Notice("Warning", _reason(fault), subject, "kubectl-ghost"),
+            *(() if kind.silent else (Notice("Warning", _reason(fault), subject, "kubectl-ghost"),)),
             *(
                 Notice("Warning", said.reason, subject, "eks-node-monitoring-agent")
                 for said in eks
@@ -183,6 +183,18 @@ def _sentinel(kind: FaultKind, xid: Xid | None) -> tuple[SentinelReaction, ...]:
     """What its log monitor says of the XID and its GPU monitor of the kind."""
     found = (xid.nvsentinel if xid is not None else None, kind.nvsentinel)
     return tuple(said for said in found if said is not None)
+
+
+def healthy_condition(condition_type: str) -> Condition:
+    """What a condition that a component sets says when nothing is the matter any more.
+
+    The EKS agent's words are its own (aws/eks-node-monitoring-agent, cmd); NVSentinel's reason follows its other one,
+    and AKS's is this project's choice.
+    """
+    if condition_type == EKS_CONDITION:
+        message = "Monitoring for the Nvidia AcceleratedHardware system is active"
+        return Condition(condition_type, "True", "NvidiaAcceleratedHardwareIsReady", message)
+    return Condition(condition_type, "False", f"{condition_type}IsHealthy", "no fault is declared any more")
 
 
 def _sentinel_reason(said: SentinelReaction) -> str:

@@ -10,6 +10,8 @@ from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import is_finished
 from kubectl_ghost.domain.keys import MIG_CONFIG_LABEL, REBOOT_ANNOTATION, Json
 
+PENDING = "pending"
+"""State of a MIG configuration that is being made."""
 KURED_ANNOTATION = "weave.works/kured-reboot-in-progress"
 """kured sets it when it is about to reboot a node (kubereboot/kured, --annotate-nodes)."""
 
@@ -50,5 +52,6 @@ def _may_stay(pod: Json) -> bool:
 def mig_request(node: Json, hardware: NodeHardware) -> str | None:
     """The MIG configuration that somebody has set in the label and that has not been answered yet."""
     wanted: str | None = (node["metadata"].get("labels") or {}).get(MIG_CONFIG_LABEL)
-    answered = hardware.mig_config.name if hardware.mig_config else None
+    config = hardware.mig_config
+    answered = config.name if config and config.state != PENDING else None
     return wanted if wanted and wanted != answered else None

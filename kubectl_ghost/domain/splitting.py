@@ -12,6 +12,7 @@ from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.mig import MigInstance, MigTable, mig_table
 from kubectl_ghost.domain.mig_layouts import DISABLED, layout_of, named_layout
 from kubectl_ghost.domain.mig_placement import check_layout
+from kubectl_ghost.domain.requests import PENDING
 
 CUSTOM = "custom"
 """Name of a layout that no configuration of mig-parted's describes; its MIG manager would need a file for it."""
@@ -97,12 +98,22 @@ def answer_mig_request(hardware: NodeHardware, config_name: str) -> NodeHardware
     What is impossible or unknown leaves the layout as it is, and so does a GPU that is declared busy. A request that
     has been answered is not answered again.
     """
-    if hardware.mig_config is not None and hardware.mig_config.name == config_name:
+    config = hardware.mig_config
+    if config is not None and config.name == config_name and config.state != PENDING:
         return hardware
     try:
         return configure_mig(hardware, config_name)
     except GhostError:
         return fail_mig_request(hardware, config_name)
+
+
+def mig_problem(hardware: NodeHardware, config_name: str) -> str:
+    """Why a configuration cannot be made, "" if it can, as far as that does not depend on pods."""
+    try:
+        configure_mig(hardware, config_name)
+    except GhostError as error:
+        return error.message
+    return ""
 
 
 def fail_mig_request(hardware: NodeHardware, config_name: str) -> NodeHardware:

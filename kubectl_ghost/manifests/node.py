@@ -12,6 +12,7 @@ from kubectl_ghost.domain.declaration import encode
 from kubectl_ghost.domain.devices import offers
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, Taint
 from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.reactions import healthy_condition
 from kubectl_ghost.manifests.gfd_labels import clique_label, gfd_labels
 from kubectl_ghost.manifests.mig_labels import mig_labels
 from kubectl_ghost.manifests.sharing_labels import sharing_labels
@@ -142,11 +143,13 @@ def _base_resources(settings: PoolSettings) -> dict[str, str]:
 
 
 def node_conditions(hardware: NodeHardware) -> list[dict[str, str]]:
-    """The conditions that reacting components set, as far as they are facts: times are added by whoever writes."""
-    return [
-        {"type": found.type, "status": found.status, "reason": found.reason, "message": found.message}
-        for found in consequences(hardware).conditions
-    ]
+    """The conditions that reacting components set, as far as they are facts: times are added by whoever writes.
+
+    Those of faults that are over say that all is well, as the component itself would: a tool waits for that.
+    """
+    declared = {found.type: found for found in consequences(hardware).conditions}
+    found = [declared.get(name) or healthy_condition(name) for name in sorted({*declared, *hardware.conditions})]
+    return [{"type": one.type, "status": one.status, "reason": one.reason, "message": one.message} for one in found]
 
 
 def _timed_label(hardware: NodeHardware) -> dict[str, str]:

@@ -86,15 +86,12 @@ def status_patch(new: NodeHardware, live: Json, now: str) -> Json:
 
 
 def merged_conditions(new: NodeHardware, live: list[Json], now: str) -> list[Json]:
-    """The node's conditions: others' as they are, ours as declared, those of ours that are no longer declared gone."""
+    """The node's conditions: others' as they are, and ours as declared."""
     wanted = {condition["type"]: condition for condition in node_conditions(new)}
     merged = []
     for present in live:
         declared = wanted.pop(present["type"], None)
-        if declared is not None:
-            merged.append(_condition(declared, present, now))
-        elif present["type"] not in new.conditions:
-            merged.append(present)
+        merged.append(present if declared is None else _condition(declared, present, now))
     return [*merged, *(_condition(declared, {}, now) for declared in wanted.values())]
 
 

@@ -44,7 +44,7 @@ def record_assignments(
         patch = {"metadata": {"annotations": {GPUS_ANNOTATION: ",".join(devices)}}}
         # A pod that changes or ends just now is recorded the next time.
         with contextlib.suppress(Conflict, NotFound):
-            return Change(PODS, Verb.CONFIGURED, writer.patch(PODS, pod, patch, node=nodes[pod["spec"]["nodeName"]]))
+            return Change(PODS, Verb.ANNOTATED, writer.patch(PODS, pod, patch, node=nodes[pod["spec"]["nodeName"]]))
         return None
 
     yield from filter(None, run_ordered(record, records))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from kubectl_ghost.cluster.errors import NotFound
 from kubectl_ghost.cluster.resources import NODES
@@ -14,7 +15,7 @@ from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.guard import is_ours
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.keys import TIMED_LABEL, Json
-from kubectl_ghost.operations.changes import Change
+from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.fleet import OURS, hardware_of
 from kubectl_ghost.operations.reconcile import update_node
@@ -49,11 +50,18 @@ def end_what_is_over(writer: Writer) -> Iterator[Change]:
     def end(node: Json) -> list[Change]:
         # An autoscaler may have deleted it meanwhile.
         with contextlib.suppress(NotFound):
-            return update_node(writer, node, lambda hardware: without_what_is_over(hardware, moment))
+            return end_on(writer, node, moment)
         return []
 
     for changes in run_ordered(end, [node for node in nodes if _something_is_over(node, moment)]):
         yield from changes
+
+
+def end_on(writer: Writer, node: Json, moment: str) -> list[Change]:
+    """End what is over on one node; the end of a reboot is called that."""
+    first, *others = update_node(writer, node, lambda hardware: without_what_is_over(hardware, moment))
+    rebooted = hardware_of(node).reboot is not None and hardware_of(first.body).reboot is None
+    return [replace(first, verb=Verb.REBOOTED) if rebooted else first, *others]
 
 
 def _something_is_over(node: Json, moment: str) -> bool:

@@ -46,8 +46,12 @@ class Inventory:
 
     @cached_property
     def held(self) -> frozenset[GpuKey]:
-        """The GPUs that are held, whole or any part of them."""
-        return frozenset((node_name, parent_gpu(device)) for node_name, device in self.holders)
+        """The GPUs that are held, whole or any part of them; those that fillers alone hold count as occupied."""
+        return frozenset(
+            (node_name, parent_gpu(device))
+            for (node_name, device), found in self.holders.items()
+            if any(holder.namespace != keys.FILLER_NAMESPACE for holder in found)
+        )
 
     def held_on(self, node_name: str) -> int:
         """How many GPUs of a node are held; none of a node that is not in this look any more."""

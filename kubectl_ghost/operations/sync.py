@@ -73,7 +73,8 @@ def sync(
         yield from adopt_matching(writer, template, warnings)
     yield from _follow_up(writer, fleet)
     # As they were read: a request on one that has changed since is read again where it is answered.
-    yield from answer_nodes(writer, (node for node, _ in fleet.settled.values()), signs, reboot_seconds)
+    nodes = [node for node, _ in fleet.settled.values()]
+    yield from answer_nodes(writer, nodes, signs, reboot_seconds, warnings.append)
     if fleet.ending is not None:
         yield from delete_pools(writer, fleet.ending, warnings)
     if fleet.problems:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.catalogue import model
+from kubectl_ghost.domain.devices import device_of, offers
 from kubectl_ghost.domain.faults import fault_value
 from kubectl_ghost.domain.gpu_status import faults_on, mig_text, state_text
+from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import NodeHardware, Sharing
 from kubectl_ghost.domain.holders import GpuKey, Holder
 from kubectl_ghost.domain.identity import gpu_name, gpu_uuid, pci_addresses
@@ -138,7 +140,7 @@ def workload_views(inventory: Inventory) -> list[Json]:
             row["pods"].add(holder.pod)
             row["gpus"].add((node_name, parent_gpu(gpu)))
             row["nodes"].add(node_name)
-            row["via"].add("claim" if holder.claim else keys.GPU_RESOURCE)
+            row["via"].add("claim" if holder.claim else _resource(inventory, node_name, gpu))
     return [
         {
             "namespace": namespace,
@@ -152,8 +154,21 @@ def workload_views(inventory: Inventory) -> list[Json]:
     ]
 
 
+def _resource(inventory: Inventory, node_name: str, device: str) -> str:
+    """The name under which a device is counted that came by capacity."""
+    hardware = inventory.hardware.get(node_name)
+    if hardware is None or not (hardware.gpus or hardware.settings.sharing):
+        return keys.GPU_RESOURCE
+    for resource, offer in offers(hardware).items():
+        if device in map(device_of, offer.devices):
+            return resource
+    return keys.GPU_RESOURCE
+
+
 def _workload(pod: Json | None, pod_name: str) -> str:
     """What a pod belongs to: a Deployment rather than its ReplicaSet, else its controller, else itself."""
+    if pod is not None and is_filler(pod):
+        return "occupied by filler pods"
     metadata = (pod or {}).get("metadata", {})
     owner = next((owner for owner in metadata.get("ownerReferences") or () if owner.get("controller")), None)
     if owner is None:

@@ -16,10 +16,10 @@ from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.requests import RebootSigns
 from kubectl_ghost.operations.adoption import Template, adopt_matching, is_adoptable
 from kubectl_ghost.operations.answering import NEVER, NOW, answer_node, due_at
+from kubectl_ghost.operations.change_hardware import end_on
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.fleet import OURS, hardware_of
-from kubectl_ghost.operations.reconcile import update_node
 
 _IDLE_SECONDS = 30.0
 """The longest time between two looks at everything."""
@@ -177,15 +177,18 @@ class _Loop:
             at = due_at(latest, self._signs)
             self._note(latest, time.time() + _PENDING_SECONDS if at == NOW else at)
 
+    def _tell(self, text: str) -> None:
+        self._problem(GhostError(text))
+
     def _looked_after(self, node: Json) -> list[Change] | GhostError:
         """End what is over on a node and answer what is asked of it."""
         try:
             moment, hardware = now(), hardware_of(node)
             ended: list[Change] = []
             if without_what_is_over(hardware, moment) != hardware:
-                ended = update_node(self._writer, node, lambda declared: without_what_is_over(declared, moment))
+                ended = end_on(self._writer, node, moment)
                 node = ended[0].body
-            return [*ended, *answer_node(self._writer, node, self._signs, self._seconds)]
+            return [*ended, *answer_node(self._writer, node, self._signs, self._seconds, self._tell)]
         except GhostError as error:
             return error
 

@@ -33,11 +33,12 @@ def pool_columns(now: datetime) -> list[Column]:
     ]
 
 
-def node_columns(now: datetime, held: Callable[[str], int]) -> list[Column]:
+def node_columns(now: datetime, held: Callable[[str], int], free: Callable[[str], int]) -> list[Column]:
     """Columns of Node objects.
 
     Args:
         held: from a node's name to the number of its GPUs that are held.
+        free: the same for those that a pod could get.
     """
     return [
         Column("NAME", _name),
@@ -46,6 +47,7 @@ def node_columns(now: datetime, held: Callable[[str], int]) -> list[Column]:
         Column("GPU", _label("nvidia.com/gpu.product")),
         Column("GPUS", _label("nvidia.com/gpu.count")),
         Column("HELD", lambda row: str(held(_name(row)))),
+        Column("FREE", lambda row: str(free(_name(row)))),
         Column("AGE", _age(now)),
         Column("VERSION", lambda row: str(row.get("status", {}).get("nodeInfo", {}).get("kubeletVersion") or "")),
         Column("CPU", _capacity("cpu"), wide=True),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -32,6 +33,7 @@ from tests.e2e.fleet import (
 from tests.e2e.support import eventually
 from tests.layouts import is_maximal
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 ONE_GPU = ("--count", "1", "--gpus-per-node", "1")
 MIG_MODELS = [key for key in model_keys() if mig_table(key) is not None]
 WHOLE = claim_template("whole", {})
@@ -255,3 +257,13 @@ def test_a_dynamic_pool_of_every_model_is_accepted_as_it_is(empty):
         flags = ("--mig", "dynamic", "--count", "1", "--gpus-per-node", "2", "--wait=false")
         empty.ghost("add-pool", key, "--gpu", key, *flags)
     assert stored_as_derived(empty) == expected
+
+
+@pytest.mark.parametrize("mig", ["static", "dynamic"])
+def test_the_example_runs_on_both_kinds_of_mig(empty, mig):
+    empty.ghost("add-pool", "--count", "1", "--gpus-per-node", "1", "--mig", mig)
+    if mig == "static":
+        empty.ghost("mig-split", "node-0/gpu-0", "--profiles", "3g.40gb*2")
+    empty.kubectl("apply", "-f", str(EXAMPLES / "mig.yaml"))
+    running(empty, "halves", 2)
+    assert {device for _, device in devices_of(empty, "halves")} == {"gpu-0-mig-3g40gb-9-0", "gpu-0-mig-3g40gb-9-4"}

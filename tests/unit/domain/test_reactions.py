@@ -207,7 +207,11 @@ def test_an_nvlink_of_blackwell_fails_with_its_own_code():
     assert [notice.reason for notice in said.notices] == ["NvlinkDown", "NvidiaXID149Warning"]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind != "xid"])
+def test_a_straggler_is_told_by_nobody():
+    assert [react("slow", None, *reactors).notices for reactors in ((), tuple(Reactor))] == [(), ()]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind not in ("xid", "slow")])
 def test_every_fault_is_told_on_the_node_whoever_reacts(kind):
     for reactors in ((), *((reactor,) for reactor in Reactor)):
         first = react(kind, None, *reactors).notices[0]

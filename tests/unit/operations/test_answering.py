@@ -8,11 +8,12 @@ from kubectl_ghost.domain.faults import Fault
 from kubectl_ghost.domain.hardware import GpuState
 from kubectl_ghost.domain.requests import RebootSigns
 from kubectl_ghost.operations.answering import answer_nodes
+from kubectl_ghost.operations.changes import Verb
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.reconcile import update_node
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import cluster, run_sync, slices_on
-from tests.unit.operations.memory import Memory
+from tests.unit.operations.memory import Killed, Memory
 
 CONFIG, STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 ASK = "kubectl-ghost.dev/reboot"
@@ -229,3 +230,34 @@ def test_many_nodes_are_answered_at_a_time(monkeypatch):
     answer(store)
     assert together == [3]
     assert {labels(store, name) for name in store.names(NODES)} == {("all-balanced", "success")}
+
+
+def test_it_is_pending_before_it_is_answered_and_a_kill_in_between_is_finished():
+    store = cluster(1, gpus=1)
+    ask(store, **{CONFIG: "all-balanced"})
+    with pytest.raises(Killed):
+        list(answer_nodes(Memory(store).kill_before(2), store.all(NODES), RebootSigns()))
+    assert labels(store) == ("all-balanced", "pending")
+    answer(store)
+    assert labels(store) == ("all-balanced", "success")
+
+
+def test_why_it_failed_is_told():
+    store = cluster(2, gpus=1)
+    fleet.holding(store, "p", "node-1", "gpu-0")
+    ask(store, "node-0", **{CONFIG: "nonsense"})
+    ask(store, "node-1", **{CONFIG: "all-balanced"})
+    told = []
+    list(answer_nodes(Memory(store), store.all(NODES), RebootSigns(), OVER, told.append))
+    assert sorted(told) == [
+        'node "node-0": nvidia.com/mig.config=nonsense failed: unknown MIG configuration "nonsense"',
+        'node "node-1": nvidia.com/mig.config=all-balanced failed: 1 pod in the way: default/p',
+    ]
+
+
+def test_a_reboot_is_told_by_its_name_when_it_begins_and_when_it_is_over():
+    store = cluster(1)
+    cordon(store)
+    annotate(store, ASK, "1")
+    assert answer(store)[0].verb is Verb.REBOOTING
+    assert run_sync(Memory(store))[0].verb is Verb.REBOOTED

@@ -24,7 +24,7 @@ def test_only_those_whom_no_controller_evicts_are_deleted_by_the_command():
     _, changes, leaving = fault(Memory(store), "node-0")
     assert sorted(store.names(PODS)) == ["claims"]
     assert [text for text in verbs(changes) if text.startswith("Pod")] == [
-        "Pod plugged configured",
+        "Pod plugged annotated",
         "Pod plugged evicted",
         "Pod extended evicted",
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS
 from kubectl_ghost.domain.faults import Fault
-from kubectl_ghost.domain.hardware import GpuState, MigMode, Occupancy
+from kubectl_ghost.domain.hardware import GpuState, MigMode, Occupancy, OccupancyKind
 from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.operations.inventory import read_inventory
 from kubectl_ghost.operations.reconcile import update_node
@@ -259,3 +259,29 @@ def test_two_parts_that_both_came_by_claims_are_not():
     fleet.holding(store, "p", "node-0", "gpu-0-mig-1g10gb-19-0")
     fleet.holding(store, "q", "node-0", "gpu-0-mig-1g10gb-19-1")
     assert look(store).shared() == []
+
+
+def test_what_fillers_hold_is_occupied_and_not_held():
+    store = fleet.cluster(1, gpus=2)
+    filled = GpuState(occupancy=Occupancy(OccupancyKind.PODS))
+    declare(store, "node-0", lambda old: old.with_gpu(0, filled).with_gpu(1, filled))
+    marks = {"labels": fleet.MARKS, "namespace": "kubectl-ghost-occupancy"}
+    for name in ("node-0-gpu-0", "node-0-gpu-1"):
+        fleet.holding(store, name, "node-0", name.removeprefix("node-0-"))
+        pod = store.objects.pop(("Pod", "default", name))
+        store.put(PODS, {**pod, "metadata": {**pod["metadata"], **marks}})
+        claim = store.objects.pop(("ResourceClaim", "default", f"claim-{name}"))
+        store.put(RESOURCE_CLAIMS, {**claim, "metadata": {**claim["metadata"], **marks}})
+    (view,) = pool_views(look(store))
+    assert [view["status"][key] for key in ("gpus", "heldGpus", "occupiedGpus", "freeGpus")] == [2, 0, 2, 0]
+    assert [row["workload"] for row in workload_views(look(store))] == ["occupied by filler pods"]
+
+
+def test_instances_that_were_counted_are_shown_by_their_resource():
+    store = fleet.cluster(1, gpus=1, advertise=fleet.DEVICE_PLUGIN)
+    declare(store, "node-0", lambda old: old.with_gpu(0, GpuState(mig=(MigInstance("1g.10gb", 0),))))
+    part = fleet.pod("p", "node-0")
+    part["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/mig-1g.10gb": "1"}
+    store.put(PODS, part)
+    (row,) = workload_views(look(store))
+    assert row["via"] == ["nvidia.com/mig-1g.10gb"]
