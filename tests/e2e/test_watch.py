@@ -30,7 +30,8 @@ def watching(cluster, *flags):
         assert process.poll() is None
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        # Shown by pytest where a test fails: what the watch did, and what it warned of.
+        print(*process.communicate(timeout=30), sep="\n")
 
 
 def node(cluster, name="node-0"):
