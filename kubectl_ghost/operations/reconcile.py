@@ -26,6 +26,7 @@ from kubectl_ghost.domain.keys import (
 from kubectl_ghost.domain.resettling import with_settings
 from kubectl_ghost.domain.slice_rules import CURRENT, SliceRules, slice_rules
 from kubectl_ghost.manifests.node import node as node_manifest
+from kubectl_ghost.manifests.node import node_annotations
 from kubectl_ghost.manifests.patches import node_patch, status_patch
 from kubectl_ghost.manifests.resource_slice import resource_slices
 from kubectl_ghost.manifests.slice_updates import SliceUpdate, slice_updates
@@ -33,6 +34,7 @@ from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.clock import now
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.slices import read_slices
+from kubectl_ghost.operations.waiting import may_become_ready
 
 _ATTEMPTS = 16
 _PAUSE_SECONDS = 0.02
@@ -156,17 +158,31 @@ def _update_once(writer: Writer, live: Json, change: HardwareChange, slices: Seq
     old = hardware_of(live)
     new = remembering_conditions(change(old))
     new = remembering_cordon(old, new, unschedulable=bool(live.get("spec", {}).get("unschedulable")))
-    verb = Verb.UNCHANGED
+    before = live
+    if _comes_back(live, new):
+        # kwok answers the next write at once and writes back the resources that it saw: they have to be right by then.
+        live = _written_status(writer, new, live)
     if patch := node_patch(old, new, live):
-        live, verb = writer.patch(NODES, live, patch), Verb.CONFIGURED
-    if patch := status_patch(new, live, now()):
-        live, verb = writer.patch(NODES, live, patch, subresource="status"), Verb.CONFIGURED
+        live = writer.patch(NODES, live, patch)
+    live = _written_status(writer, new, live)
+    verb = Verb.UNCHANGED if live is before else Verb.CONFIGURED
     if slices is None:
         slices = read_slices(writer, node_name=live["metadata"]["name"])
     changes = _write_slices(writer, new, live, slices)
     if any(change.verb is not Verb.UNCHANGED for change in changes) and writer.dry_run is DryRun.NONE:
         _require_latest(writer, live)
     return [Change(NODES, verb, live), *changes]
+
+
+def _comes_back(live: Json, new: NodeHardware) -> bool:
+    """Whether a node that is declared down in its annotations is not to be so any more."""
+    return not may_become_ready(live) and may_become_ready({"metadata": {"annotations": node_annotations(new)}})
+
+
+def _written_status(writer: Writer, new: NodeHardware, live: Json) -> Json:
+    """The node with its status as declared; the very same if it was so already."""
+    patch = status_patch(new, live, now())
+    return writer.patch(NODES, live, patch, subresource="status") if patch else live
 
 
 def _require_latest(writer: Writer, live: Json) -> None:

@@ -248,3 +248,22 @@ def test_a_fault_declared_while_a_node_is_made_is_not_lost():
     add_pool(writer, count=1)
     assert done
     assert tainted(store) == ["gpu-1"]
+
+
+def test_a_node_comes_back_only_when_its_resources_are_right():
+    """kwok answers at once, and writes back what it sees at that moment."""
+    store = cluster(1)
+    break_gpu(Memory(store), 2)
+    live = store.one(NODES, "node-0")
+    update_node(Memory(store), live, lambda old: replace(old, reboot=Reboot(PAST, PAST)))
+    writer = Memory(store)
+    seen = []
+
+    def look(_, sent):
+        node = store.one(NODES, "node-0")
+        seen.append((sent.resource.kind, node["status"]["allocatable"]["nvidia.com/gpu"]))
+
+    writer.before = look
+    list(end_what_is_over(writer))
+    assert seen == [("Node", "7"), ("Node", "8"), ("ResourceSlice", "8")]
+    assert "kubectl-ghost.dev/node-down" not in store.one(NODES, "node-0")["metadata"]["annotations"]
