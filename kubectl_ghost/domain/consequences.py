@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from kubectl_ghost.domain.catalogue import model
-from kubectl_ghost.domain.faults import Effect, Fault
 from kubectl_ghost.domain.hardware import Advertise, GpuState, NodeHardware, OccupancyKind
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import OCCUPIED_TAINT
-from kubectl_ghost.domain.reactions import Condition, DeviceTaint, Reaction, reaction
 
-_STRENGTH = {Effect.NONE: 0, Effect.NO_SCHEDULE: 1, Effect.NO_EXECUTE: 2}
-OCCUPIED = DeviceTaint(OCCUPIED_TAINT, "true", Effect.NO_SCHEDULE)
+if TYPE_CHECKING:
+    from kubectl_ghost.domain.faults import Fault
+    from kubectl_ghost.domain.reactions import Condition, DeviceTaint, Reaction
+
+_STRENGTH = {"None": 0, "NoSchedule": 1, "NoExecute": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ def consequences(hardware: NodeHardware) -> Consequences:
 
 @lru_cache(maxsize=64)
 def _consequences(hardware: NodeHardware) -> Consequences:
+    # Loaded where there is something to react to: most commands look at a fleet to which nothing has happened.
+    from kubectl_ghost.domain.faults import Effect
+    from kubectl_ghost.domain.reactions import DeviceTaint
+
     taints: dict[int, dict[str, DeviceTaint]] = {}
     unavailable: set[int] = set()
     found = list(node_reactions(hardware))
@@ -69,7 +75,8 @@ def _consequences(hardware: NodeHardware) -> Consequences:
         if is_busy(state):
             unavailable.add(index)
             if not state.occupancy or not state.occupancy.instances:
-                _stronger(taints.setdefault(index, {}), OCCUPIED)
+                occupied = DeviceTaint(OCCUPIED_TAINT, "true", Effect.NO_SCHEDULE)
+                _stronger(taints.setdefault(index, {}), occupied)
     return Consequences(
         taints={index: tuple(taints[index].values()) for index in sorted(taints)},
         unavailable=frozenset(unavailable),
@@ -101,6 +108,8 @@ def remembering_cordon(old: NodeHardware, new: NodeHardware, *, unschedulable: b
 
 def node_reactions(hardware: NodeHardware) -> Iterable[tuple[int | None, Fault, Reaction]]:
     """Every fault with the index of its GPU (None: the node's) and what the reacting components make of it."""
+    from kubectl_ghost.domain.reactions import reaction
+
     board = model(hardware.settings.model)
     for index, fault in hardware.all_faults():
         yield index, fault, reaction(fault, board, "" if index is None else gpu_name(index))
@@ -132,5 +141,5 @@ def _merged(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
             merged[condition.type] = condition
         elif condition.message not in first.message:
             message = f"{first.message}; {condition.message}"
-            merged[condition.type] = Condition(first.type, first.status, first.reason, message)
+            merged[condition.type] = replace(first, message=message)
     return tuple(merged[key] for key in sorted(merged))

@@ -7,10 +7,11 @@ as new is left out, so that the annotation of a node to which nothing has happen
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
-from kubectl_ghost.domain.faults import fault_value
 from kubectl_ghost.domain.hardware import (
+    FORMAT,
     GpuState,
     MigMode,
     MigStrategy,
@@ -18,9 +19,10 @@ from kubectl_ghost.domain.hardware import (
     PoolSettings,
 )
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.mig import MigInstance
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from kubectl_ghost.domain.faults import Fault
+    from kubectl_ghost.domain.mig import MigInstance
 
 
 def encode(hardware: NodeHardware) -> str:
@@ -31,7 +33,7 @@ def encode(hardware: NodeHardware) -> str:
     declaration |= _present(
         {
             "gpus": {str(index): _gpu_value(state) for index, state in hardware.gpus},
-            "faults": [fault_value(fault) for fault in hardware.faults],
+            "faults": fault_values(hardware.faults),
             "migConfig": [hardware.mig_config.name, hardware.mig_config.state] if hardware.mig_config else [],
             "reboot": [hardware.reboot.since, hardware.reboot.until] if hardware.reboot else [],
             "rebootedFor": hardware.rebooted_for or [],
@@ -79,7 +81,7 @@ def _gpu_value(state: GpuState) -> Json:
             }
         )
     if state.faults:
-        value["faults"] = [fault_value(fault) for fault in state.faults]
+        value["faults"] = fault_values(state.faults)
     return value
 
 
@@ -89,3 +91,13 @@ def _instance_values(instances: tuple[MigInstance, ...]) -> list[list[Any]]:
 
 def _present(value: Json) -> Json:
     return {key: part for key, part in value.items() if part not in ({}, [])}
+
+
+def fault_values(faults: Collection[Fault]) -> list[Json]:
+    """Faults as they stand in the annotation."""
+    if not faults:
+        return []
+    # Loaded where there are any: most declarations have none.
+    from kubectl_ghost.domain.faults import fault_value
+
+    return [fault_value(fault) for fault in faults]

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubectl_ghost.domain.catalogue import model_keys
-from kubectl_ghost.domain.declaration import FORMAT
 from kubectl_ghost.domain.errors import GhostError, InputError
-from kubectl_ghost.domain.fault_catalogue import fault_kind
-from kubectl_ghost.domain.faults import Fault, read_fault
 from kubectl_ghost.domain.hardware import (
+    FORMAT,
+    MOST_GPUS,
     Advertise,
     GpuState,
     MigConfig,
@@ -33,9 +32,10 @@ from kubectl_ghost.domain.hardware import (
     TaintMode,
 )
 from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION, Json
-from kubectl_ghost.domain.mig import MigInstance, mig_table
-from kubectl_ghost.domain.mig_placement import check_layout
-from kubectl_ghost.domain.pools import MOST_GPUS
+
+if TYPE_CHECKING:
+    from kubectl_ghost.domain.faults import Fault
+    from kubectl_ghost.domain.mig import MigInstance
 
 
 def decode(text: str, node_name: str) -> NodeHardware:
@@ -121,7 +121,13 @@ def _occupancy(value: Any, settings: PoolSettings) -> Occupancy:
 
 
 def _faults(value: Json, *, of_node: bool) -> tuple[Fault, ...]:
-    found = tuple(read_fault(fault) for fault in value.get("faults", ()))
+    if not value.get("faults"):
+        return ()
+    # Loaded where there are any: most declarations have none.
+    from kubectl_ghost.domain.fault_catalogue import fault_kind
+    from kubectl_ghost.domain.faults import read_fault
+
+    found = tuple(read_fault(fault) for fault in value["faults"])
     for fault in found:
         if fault_kind(fault.kind).per_node is not of_node:
             raise ValueError(f"{fault.name} is no fault of a {'node' if of_node else 'GPU'}")
@@ -130,12 +136,16 @@ def _faults(value: Json, *, of_node: bool) -> tuple[Fault, ...]:
 
 def _instances(values: Any, settings: PoolSettings) -> tuple[MigInstance, ...]:
     """MIG instances as the placement table allows them: what the API server would be told of others is nonsense."""
+    if not values:
+        return ()
+    from kubectl_ghost.domain.mig import MigInstance, mig_table
+    from kubectl_ghost.domain.mig_placement import check_layout
+
     found = tuple(MigInstance(_text(profile), _number(start)) for profile, start in values)
-    if found:
-        table = mig_table(settings.model)
-        if table is None:
-            raise ValueError(f"GPU model {settings.model} has no MIG")
-        check_layout(table, found)
+    table = mig_table(settings.model)
+    if table is None:
+        raise ValueError(f"GPU model {settings.model} has no MIG")
+    check_layout(table, found)
     return found
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from kubectl_ghost.domain.catalogue import model
 from kubectl_ghost.domain.consequences import consequences
 from kubectl_ghost.domain.hardware import MigMode, MigStrategy, NodeHardware
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import GPU_RESOURCE, SHARED_GPU_RESOURCE
-from kubectl_ghost.domain.mig import MigInstance, MigTable, device_name, mig_table
+
+if TYPE_CHECKING:
+    from kubectl_ghost.domain.mig import MigInstance, MigTable
 
 REPLICA = "::"
 """Between a device and the number of a share of it, as in the device plugin's own ids."""
@@ -31,6 +35,9 @@ class Device:
 
 def table_of(model_key: str) -> MigTable:
     """The MIG table of a model that has MIG; only asked for where there are instances."""
+    # Loaded where there are instances: most fleets have none.
+    from kubectl_ghost.domain.mig import mig_table
+
     table = mig_table(model_key)
     if table is None:
         raise ValueError(f"GPU model {model_key} has no MIG")
@@ -70,13 +77,13 @@ def gpu_devices(hardware: NodeHardware, index: int) -> Iterator[Device]:
 
 def whole_beside_parts(model_key: str) -> bool:
     """Whether a GPU of dynamic MIG can also be claimed whole (dra-driver-nvidia-gpu: from Hopper on)."""
-    from kubectl_ghost.domain.catalogue import model
-
     return model(model_key).architecture != "Ampere"
 
 
 @lru_cache(maxsize=256)
 def _all_instances(model_key: str, index: int) -> tuple[Device, ...]:
+    from kubectl_ghost.domain.mig import MigInstance
+
     return tuple(
         _mig_device(model_key, index, MigInstance(profile.name, start))
         for profile in table_of(model_key).profiles
@@ -85,6 +92,8 @@ def _all_instances(model_key: str, index: int) -> tuple[Device, ...]:
 
 
 def _mig_device(model_key: str, index: int, instance: MigInstance) -> Device:
+    from kubectl_ghost.domain.mig import device_name
+
     profile = table_of(model_key).profile(instance.profile)
     return Device(device_name(index, profile, instance.start), index, instance)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from kubectl_ghost.domain.consequences import consequences
-from kubectl_ghost.domain.faults import Effect, Fault
 from kubectl_ghost.domain.hardware import NEW_GPU, MigMode, NodeHardware
+
+if TYPE_CHECKING:
+    from kubectl_ghost.domain.faults import Fault
 
 HEALTHY = "Healthy"
 OCCUPIED = "Occupied"
@@ -19,7 +22,7 @@ def is_usable(hardware: NodeHardware, index: int) -> bool:
     if hardware.gpu(index).occupancy is not None:
         return False
     found = consequences(hardware)
-    tainted = any(taint.effect is not Effect.NONE for taint in found.taints.get(index, ()))
+    tainted = any(taint.effect != "None" for taint in found.taints.get(index, ()))
     return not tainted and index not in found.unavailable
 
 

@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from kubectl_ghost.domain.faults import Fault
-from kubectl_ghost.domain.mig import MigInstance
+if TYPE_CHECKING:
+    from kubectl_ghost.domain.faults import Fault
+    from kubectl_ghost.domain.mig import MigInstance
+
+
+MOST_GPUS = 128
+"""Devices that one ResourceSlice holds (k8s.io/api resource/v1, ResourceSliceMaxDevices): one slice a node."""
+FORMAT = 1
+"""Of the declaration in a node's annotation; one of another format is not read."""
 
 
 class Advertise(StrEnum):

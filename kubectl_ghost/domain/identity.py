@@ -29,6 +29,11 @@ def gpu_name(index: int) -> str:
     return f"gpu-{index}"
 
 
+def parent_gpu(device_name: str) -> str:
+    """The name of the GPU that a device is part of, or is itself."""
+    return device_name.partition("-mig-")[0]
+
+
 def gpu_uuid(node_name: str, index: int) -> str:
     """A UUID in NVML's form, unique over all node names: version 5, of `<node>-<index>` in NAMESPACE."""
     return f"GPU-{name_uuid(f'{node_name}-{index}')}"

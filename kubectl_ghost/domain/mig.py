@@ -159,11 +159,6 @@ def device_name(gpu_index: int, profile: MigProfile, start: int) -> str:
     return f"{gpu_name(gpu_index)}-mig-{profile.device_part}-{profile.gi_profile_id}-{start}"
 
 
-def parent_gpu(device_name: str) -> str:
-    """The name of the GPU that a device is part of, or is itself."""
-    return device_name.partition("-mig-")[0]
-
-
 def mig_uuid(gpu_uuid: str, profile_name: str, start: int) -> str:
     """A UUID in NVML's form: version 5, of `<GPU UUID>-<profile>-<start>`."""
     return f"MIG-{name_uuid(f'{gpu_uuid}-{profile_name}-{start}')}"

@@ -16,9 +16,9 @@ from kubectl_ghost.domain.errors import GhostError, InputError
 from kubectl_ghost.domain.faults import Effect
 from kubectl_ghost.domain.hardware import NodeHardware, Occupancy
 from kubectl_ghost.domain.holders import GpuKey, Holder, PodName
-from kubectl_ghost.domain.identity import gpu_name
+from kubectl_ghost.domain.identity import gpu_name, parent_gpu
 from kubectl_ghost.domain.keys import FILLER_NAMESPACE
-from kubectl_ghost.domain.mig import MigInstance, parent_gpu
+from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.domain.mig_placement import check_layout
 from kubectl_ghost.domain.targets import choose
 

@@ -10,8 +10,8 @@ from kubectl_ghost.domain.devices import gpu_devices, table_of
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.domain.hardware import MigMode, NodeHardware
 from kubectl_ghost.domain.holders import PodName
-from kubectl_ghost.domain.identity import gpu_name
-from kubectl_ghost.domain.mig import MigInstance, MigTable, parent_gpu
+from kubectl_ghost.domain.identity import gpu_name, parent_gpu
+from kubectl_ghost.domain.mig import MigInstance, MigTable
 from kubectl_ghost.domain.mig_layouts import parse_profiles
 from kubectl_ghost.domain.mig_placement import check_layout, place
 from kubectl_ghost.domain.occupancy import Held

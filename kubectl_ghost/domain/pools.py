@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from kubectl_ghost.domain.catalogue import GpuModel, find_model, model
 from kubectl_ghost.domain.errors import InputError
-from kubectl_ghost.domain.hardware import Advertise, MigMode, MigStrategy, PoolSettings, Taint, TaintMode
+from kubectl_ghost.domain.hardware import MOST_GPUS, Advertise, MigMode, MigStrategy, PoolSettings, Taint, TaintMode
 from kubectl_ghost.domain.mig import mig_table
 from kubectl_ghost.domain.naming import check_label_value, check_pool_name
 from kubectl_ghost.domain.quantity import mebibytes, parse_quantity
@@ -18,8 +18,6 @@ DEFAULT_MODEL = "h100"
 DEFAULT_COUNT = 4
 DEFAULT_PODS = 110
 MOST_NODES = 100_000
-MOST_GPUS = 128
-"""Devices that one ResourceSlice holds (k8s.io/api resource/v1, ResourceSliceMaxDevices): one slice a node."""
 MOST_PODS = 10_000
 _LEAST_MEMORY = 2**20
 _LEAST_CPU = Decimal("0.001")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from kubectl_ghost.domain.hardware import GpuState, MigConfig, NodeHardware, Occupancy, PoolSettings
 from kubectl_ghost.domain.identity import gpu_name
-from kubectl_ghost.domain.mig_layouts import DISABLED
 
 
 def with_settings(hardware: NodeHardware, settings: PoolSettings) -> NodeHardware:
@@ -30,6 +29,8 @@ def with_settings(hardware: NodeHardware, settings: PoolSettings) -> NodeHardwar
     for index, state in states.items():
         kept = kept.with_gpu(index, state)
     if kept.mig_config is not None and _is_split(hardware) and not _is_split(kept):
+        from kubectl_ghost.domain.mig_layouts import DISABLED
+
         return replace(kept, mig_config=MigConfig(DISABLED, "success"))
     return kept
 

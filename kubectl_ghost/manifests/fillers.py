@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.devices import Device, device_of, gpu_devices, offers, table_of, whole_beside_parts
 from kubectl_ghost.domain.hardware import MigMode, NodeHardware, OccupancyKind
-from kubectl_ghost.domain.identity import gpu_name, gpu_uuid
+from kubectl_ghost.domain.identity import gpu_name, gpu_uuid, parent_gpu
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.mig import mig_uuid, parent_gpu
+from kubectl_ghost.domain.mig import mig_uuid
 
 _IMAGE = "kubectl-ghost.dev/filler:never-pulled"
 _MARKS = {keys.MANAGED_BY_LABEL: keys.MANAGED_BY}

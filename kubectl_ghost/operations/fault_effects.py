@@ -20,9 +20,8 @@ from kubectl_ghost.domain.faults import Fault
 from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import GpuKey, Holder, PodName, is_finished, pod_name
-from kubectl_ghost.domain.identity import gpu_name
+from kubectl_ghost.domain.identity import gpu_name, parent_gpu
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.domain.reactions import DeviceTaint, Reaction
 from kubectl_ghost.manifests.failed_pod import failed_status
 from kubectl_ghost.operations.changes import Change, Verb

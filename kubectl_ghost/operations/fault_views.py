@@ -11,9 +11,8 @@ from kubectl_ghost.domain.expiry import is_over
 from kubectl_ghost.domain.fault_catalogue import XID, FaultKind, Xid, codes, explain, fault_kind, kinds
 from kubectl_ghost.domain.faults import DEFAULT_REACTORS, Fault, Reactor, accompanying_xid, board_of, cured_by_reboot
 from kubectl_ghost.domain.holders import Holder
-from kubectl_ghost.domain.identity import gpu_name
+from kubectl_ghost.domain.identity import gpu_name, parent_gpu
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.domain.reactions import DeviceTaint, Reaction, reaction
 from kubectl_ghost.operations.inventory import VIEW_VERSION, Inventory
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import PODS
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.identity import parent_gpu
 from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
-from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.manifests.fillers import place_of
 from kubectl_ghost.operations.fleet import OURS
 

@@ -14,9 +14,8 @@ from kubectl_ghost.domain.gpu_status import is_usable
 from kubectl_ghost.domain.guard import is_ours
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import GpuKey, Holder
-from kubectl_ghost.domain.identity import gpu_name
+from kubectl_ghost.domain.identity import gpu_name, parent_gpu
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.operations.fleet import OURS, groups_of, hardware_of
 from kubectl_ghost.operations.holdings import find_holders, read_claims
 from kubectl_ghost.operations.waiting import is_ready

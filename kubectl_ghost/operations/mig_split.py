@@ -13,9 +13,8 @@ from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import GpuKey, Holder, pod_name
-from kubectl_ghost.domain.identity import gpu_name
+from kubectl_ghost.domain.identity import gpu_name, parent_gpu
 from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
-from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.domain.splitting import SplitRequest, resplit_gpus, split_as_asked, unsourced_figures
 from kubectl_ghost.operations.assignments import record_assignments
 from kubectl_ghost.operations.change_hardware import change_nodes

@@ -12,9 +12,9 @@ from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.expiry import without_what_is_over
 from kubectl_ghost.domain.hardware import NodeHardware, Occupancy, OccupancyKind
 from kubectl_ghost.domain.holders import PodName
-from kubectl_ghost.domain.identity import gpu_name
+from kubectl_ghost.domain.identity import gpu_name, parent_gpu
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.mig import MigInstance, parent_gpu
+from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.domain.occupancy import (
     Choice,
     Gpu,

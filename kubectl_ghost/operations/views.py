@@ -7,15 +7,14 @@ from collections.abc import Mapping
 
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.catalogue import model
+from kubectl_ghost.domain.declaration import fault_values
 from kubectl_ghost.domain.devices import device_of, offers
-from kubectl_ghost.domain.faults import fault_value
 from kubectl_ghost.domain.gpu_status import faults_on, mig_text, state_text
 from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import NodeHardware, Sharing
 from kubectl_ghost.domain.holders import GpuKey, Holder
-from kubectl_ghost.domain.identity import gpu_name, gpu_uuid, pci_addresses
+from kubectl_ghost.domain.identity import gpu_name, gpu_uuid, parent_gpu, pci_addresses
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.mig import parent_gpu
 from kubectl_ghost.operations.inventory import VIEW_VERSION, Inventory
 
 
@@ -122,7 +121,7 @@ def _node_gpus(node: Json, hardware: NodeHardware, held: _Held) -> list[Json]:
             "status": {
                 "state": state_text(hardware, index),
                 "mig": mig_text(hardware, index),
-                "faults": [fault_value(fault) for fault in faults_on(hardware, index)],
+                "faults": fault_values(faults_on(hardware, index)),
                 "holders": [_holder_view(device, holder) for device, holder in held.get(gpu_name(index), ())],
             },
         }

@@ -162,3 +162,12 @@ def test_a_closed_or_full_output_is_no_traceback(arguments):
     assert (closed.returncode, closed.stderr) == (0, "")
     full = subprocess.run(["sh", "-c", f"{command} >/dev/full"], capture_output=True, text=True, check=False)
     assert (full.returncode, full.stderr) == (1, "error: No space left on device\n")
+
+
+def test_looking_at_a_fleet_to_which_nothing_has_happened_loads_no_catalogue_of_faults_or_mig():
+    code = (
+        "import sys, kubectl_ghost.operations.inventory, kubectl_ghost.operations.views\n"
+        "heavy = ('reactions', 'faults', 'mig', 'splitting')\n"
+        "print(*(name for name in heavy if f'kubectl_ghost.domain.{name}' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

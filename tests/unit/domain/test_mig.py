@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kubectl_ghost.domain.catalogue import model, model_keys
 from kubectl_ghost.domain.errors import InputError
-from kubectl_ghost.domain.identity import NAMESPACE, gpu_uuid
-from kubectl_ghost.domain.mig import CAPACITIES, MigInstance, device_name, maxima, mig_table, mig_uuid, parent_gpu
+from kubectl_ghost.domain.identity import NAMESPACE, gpu_uuid, parent_gpu
+from kubectl_ghost.domain.mig import CAPACITIES, MigInstance, device_name, maxima, mig_table, mig_uuid
 from kubectl_ghost.domain.mig_placement import check_layout, layouts, place
 from tests.layouts import is_maximal
 
