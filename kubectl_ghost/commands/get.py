@@ -114,6 +114,7 @@ class _Listing:
             field_selector=self.flags["field_selector"],
             chunk=self.flags["chunk_size"],
             whole=self.kind == "nodes",
+            readiness=self.kind == "pools",
         )
         self.problems = inventory.problems
         found = self._views(inventory)

@@ -28,6 +28,8 @@ def is_usable(hardware: NodeHardware, index: int) -> bool:
 
 def faults_on(hardware: NodeHardware, index: int) -> list[Fault]:
     """The faults that concern a GPU: its own, and those of its node."""
+    if not hardware.gpus and not hardware.faults:
+        return []
     return [*hardware.faults, *hardware.gpu(index).faults]
 
 

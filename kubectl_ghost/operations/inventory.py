@@ -87,6 +87,7 @@ def read_inventory(
     field_selector: str | None = None,
     chunk: int = 500,
     whole: bool = True,
+    readiness: bool = True,
 ) -> Inventory:
     """Read the fleet.
 
@@ -94,6 +95,7 @@ def read_inventory(
         selector: further label selector on the nodes.
         field_selector: field selector on the nodes.
         whole: read the nodes whole; else their metadata, and from the server's own table which of them are Ready.
+        readiness: False where nobody asks which nodes are Ready.
     """
     labels = f"{OURS},{selector}" if selector else OURS
     found = reader.list(
@@ -110,9 +112,10 @@ def read_inventory(
             nodes[name] = item
     if not nodes:
         return Inventory({}, frozenset(), {}, {}, {}, [], problems)
+    ready: frozenset[str] = frozenset()
     if whole:
         ready = frozenset(name for name, node in nodes.items() if is_ready(node))
-    else:
+    elif readiness:
         rows = reader.printed(NODES, label_selector=labels, field_selector=field_selector)
         ready = frozenset(row["Name"] for row in rows if row["Status"].split(",")[0] == "Ready")
     pods = reader.list(PODS, chunk=chunk).items
