@@ -174,7 +174,7 @@ def test_sync_writes_down_which_gpu_a_pod_has_and_it_stays(empty):
     running(empty, "a")
     apply(empty, pod("b", gpus=1))
     running(empty, "b")
-    assert "pod/b configured" in empty.ghost("sync").stdout
+    assert "pod/b annotated" in empty.ghost("sync").stdout
     recorded = {
         item["metadata"]["name"]: item["metadata"]["annotations"]["kubectl-ghost.dev/gpus"]
         for item in objects(empty, "pods")
@@ -182,4 +182,4 @@ def test_sync_writes_down_which_gpu_a_pod_has_and_it_stays(empty):
     assert sorted(recorded.values()) == ["gpu-0", "gpu-1"]
     empty.kubectl("delete", "pod", "a", "--force", "--wait=true")
     eventually(lambda: "default/b" in empty.ghost("get", "gpus", f"c-0/{recorded['b']}").stdout)
-    assert "configured" not in empty.ghost("sync").stdout
+    assert {line.rsplit(" ", 1)[1] for line in empty.ghost("sync").stdout.splitlines()} == {"unchanged"}
