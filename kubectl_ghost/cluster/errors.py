@@ -43,6 +43,12 @@ class ApiError(GhostError):
         self.path = path
         self.details: dict[str, Any] = details or {}
 
+    @property
+    def namespace_is_terminating(self) -> bool:
+        """Whether nothing can be made in a namespace, or evicted from it, since it is being deleted."""
+        causes = self.details.get("causes") or ()
+        return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+
 
 class NotFound(ApiError):
     """There is no such object, or the server does not know the type."""

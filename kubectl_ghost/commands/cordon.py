@@ -40,12 +40,12 @@ def check_nodes(context: click.Context, names: tuple[str, ...], selector: str | 
 
 def change_schedulable(
     context: click.Context,
+    *,
+    schedulable: bool,
     names: tuple[str, ...],
     selector: str | None,
     dry_run: DryRun,
     output: str | None,
-    *,
-    schedulable: bool,
 ) -> None:
     """What `cordon` and `uncordon` do."""
     from kubectl_ghost.commands.output import check_change_output, print_changes
@@ -66,13 +66,6 @@ def change_schedulable(
 @node_options
 @changing_options
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    names: tuple[str, ...],
-    selector: str | None,
-    dry_run: DryRun,
-    output: str | None,
-) -> None:
+def command(context: click.Context, /, **given: Any) -> None:
     """Mark simulated nodes as unschedulable: pods that are there stay, no further ones come."""
-    change_schedulable(context, names, selector, dry_run, output, schedulable=False)
+    change_schedulable(context, schedulable=False, **given)

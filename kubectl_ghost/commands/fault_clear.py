@@ -12,10 +12,10 @@ from kubectl_ghost.conventions.flags import changing_options, waiting_options
 from kubectl_ghost.conventions.progress import ProgressLine
 from kubectl_ghost.conventions.targets import target_options
 from kubectl_ghost.domain.dry_run import DryRun
+from kubectl_ghost.domain.selection import Selection
 
 if TYPE_CHECKING:
     from kubectl_ghost.cluster.writes import Writer
-    from kubectl_ghost.operations.selecting import Selection
 
 _EPILOG = """\b
 Examples:
@@ -38,10 +38,7 @@ Examples:
 def command(
     context: click.Context,
     /,
-    targets: tuple[str, ...],
-    pool: str | None,
-    selector: str | None,
-    everything: bool,
+    selection: Selection,
     kinds: tuple[str, ...],
     code: int | None,
     wait: bool,
@@ -56,12 +53,10 @@ def command(
     """
     from kubectl_ghost.commands.output import check_change_output
     from kubectl_ghost.commands.session import writer
-    from kubectl_ghost.operations.selecting import Selection
 
     if code is not None and any(kind != "xid" for kind in kinds):
         raise click.UsageError("--code goes with --kind xid alone", context)
     check_change_output(output)
-    selection = Selection(targets, pool, selector, everything)
     _run(writer(context, dry_run, output), selection, kinds, code, timeout=timeout if wait else None, output=output)
 
 

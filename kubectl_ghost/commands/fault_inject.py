@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,8 +17,8 @@ from kubectl_ghost.domain.dry_run import DryRun
 
 if TYPE_CHECKING:
     from kubectl_ghost.cluster.writes import Writer
+    from kubectl_ghost.domain.selection import Selection
     from kubectl_ghost.operations.fault import FaultPlan, FaultRequest
-    from kubectl_ghost.operations.selecting import Selection
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NODE_KINDS = ("driver-crash", "node-down", "node-unreachable")
@@ -108,7 +109,6 @@ def _run(context: click.Context, kind: str, given: dict[str, Any]) -> None:
     from kubectl_ghost.commands.session import writer
     from kubectl_ghost.domain.faults import Effect, Reactor
     from kubectl_ghost.operations.fault import ECC_KINDS, FaultRequest
-    from kubectl_ghost.operations.selecting import Selection
 
     seconds = given["seconds"]
     if seconds is not None and seconds < 1:
@@ -122,14 +122,7 @@ def _run(context: click.Context, kind: str, given: dict[str, Any]) -> None:
         seconds=seconds,
         force=given["force"],
     )
-    selection = Selection(
-        words=given["targets"],
-        pool=given["pool"],
-        selector=given["selector"],
-        everything=given["everything"],
-        number=given["number"],
-        seed=given["seed"],
-    )
+    selection = replace(given["selection"], number=given["number"], seed=given["seed"])
     _inject(writer(context, given["dry_run"], given["output"]), selection, request, given)
 
 

@@ -8,6 +8,7 @@ from kubectl_ghost.conventions.command import GhostCommand
 from kubectl_ghost.conventions.flags import changing_options
 from kubectl_ghost.conventions.targets import target_options
 from kubectl_ghost.domain.dry_run import DryRun
+from kubectl_ghost.domain.selection import Selection
 
 _EPILOG = """\b
 Examples:
@@ -39,10 +40,7 @@ Examples:
 def command(
     context: click.Context,
     /,
-    targets: tuple[str, ...],
-    pool: str | None,
-    selector: str | None,
-    everything: bool,
+    selection: Selection,
     profiles: str | None,
     config: str | None,
     off: bool,
@@ -63,14 +61,13 @@ def command(
     from kubectl_ghost.domain.splitting import SplitRequest
     from kubectl_ghost.operations.change_hardware import end_what_is_over
     from kubectl_ghost.operations.mig_split import apply_split, plan_split
-    from kubectl_ghost.operations.selecting import Selection, check_selection
+    from kubectl_ghost.operations.selecting import check_selection
 
     if [profiles is not None, config is not None, off].count(True) != 1:
         raise click.UsageError("give one of --profiles, --config and --off", context)
     if profiles is not None and not profiles.strip():
         raise click.UsageError("--profiles is empty; for whole GPUs, use --off", context)
     check_change_output(output)
-    selection = Selection(targets, pool, selector, everything)
     check_selection(selection)
     connection = writer(context, dry_run, output)
     ended = list(end_what_is_over(connection))

@@ -13,6 +13,8 @@ from kubectl_ghost.conventions.flags import changing_options, waiting_options
 from kubectl_ghost.conventions.progress import ProgressLine
 from kubectl_ghost.conventions.targets import random_options, target_options
 from kubectl_ghost.domain.dry_run import DryRun
+from kubectl_ghost.domain.selection import Selection
+from kubectl_ghost.domain.wording import counted
 
 if TYPE_CHECKING:
     from kubectl_ghost.operations.occupy import OccupyPlan, OccupyRequest
@@ -76,10 +78,7 @@ _LOWEST_PRIORITY, _HIGHEST_PRIORITY = -(2**31), 1_000_000_000
 def command(
     context: click.Context,
     /,
-    targets: tuple[str, ...],
-    pool: str | None,
-    selector: str | None,
-    everything: bool,
+    selection: Selection,
     free: str | None,
     utilization: str | None,
     number: int | None,
@@ -106,14 +105,15 @@ def command(
     from kubectl_ghost.operations.change_hardware import end_what_is_over
     from kubectl_ghost.operations.filler_waiting import wait_for_fillers
     from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, filler_names, plan_occupy
-    from kubectl_ghost.operations.selecting import Selection, check_selection
+    from kubectl_ghost.operations.selecting import check_selection
 
     _check(context, free, utilization, number, profiles, with_, priority)
     check_change_output(output)
-    named = bool(targets) or pool is not None or selector is not None or everything
+    if number is not None and not selection.names_any:
+        # A number of GPUs at random needs no name: it is of the whole fleet then.
+        selection = Selection(everything=True)
     request = OccupyRequest(
-        # A number of GPUs at random, or a share, needs no name: it is of the whole fleet then.
-        Selection(targets, pool, selector, everything or (not named and number is not None)),
+        selection,
         OccupancyKind(with_),
         None if free is None else _numbers(context, free),
         None if utilization is None else _percent(context, utilization),
@@ -124,7 +124,7 @@ def command(
         force,
     )
     connection = writer(context, dry_run, output)
-    check_selection(request.selection)
+    check_selection(selection)
     ended = list(end_what_is_over(connection))
     plan = plan_occupy(connection, request)
     if priority is not None and any(item.hardware.settings.advertise.slices for item in plan.chosen):
@@ -184,13 +184,9 @@ def _percent(context: click.Context, text: str) -> int:
 def _summary(request: OccupyRequest, plan: OccupyPlan, dry_run: DryRun) -> str:
     """`9 GPUs on 4 nodes are busy now (7 free)`."""
     busy, nodes, free = plan.summary
-    what = f"{_count(busy, 'GPU')} on {_count(nodes, 'node')}"
+    what = f"{counted(busy, 'GPU')} on {counted(nodes, 'node')}"
     verb = "is" if busy == 1 else "are"
     sentence = f"{what} {verb} busy now ({free} free)"
     if request.profiles:
         sentence = f"{what} {verb} busy now, {request.profiles} of each that was named ({free} free)"
     return sentence if dry_run is DryRun.NONE else sentence.replace(f" {verb} busy now", " would be busy")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -8,6 +8,8 @@ from kubectl_ghost.conventions.command import GhostCommand
 from kubectl_ghost.conventions.flags import changing_options
 from kubectl_ghost.conventions.targets import target_options
 from kubectl_ghost.domain.dry_run import DryRun
+from kubectl_ghost.domain.selection import Selection
+from kubectl_ghost.domain.wording import counted
 
 _EPILOG = """\b
 Examples:
@@ -27,10 +29,7 @@ Examples:
 def command(
     context: click.Context,
     /,
-    targets: tuple[str, ...],
-    pool: str | None,
-    selector: str | None,
-    everything: bool,
+    selection: Selection,
     dry_run: DryRun,
     output: str | None,
 ) -> None:
@@ -46,19 +45,17 @@ def command(
     from kubectl_ghost.conventions.messages import no_resources
     from kubectl_ghost.operations.change_hardware import end_what_is_over
     from kubectl_ghost.operations.release import apply_release, plan_release
-    from kubectl_ghost.operations.selecting import Selection, check_selection
+    from kubectl_ghost.operations.selecting import check_selection
 
     check_change_output(output)
-    selection = Selection(targets, pool, selector, everything)
     check_selection(selection)
     connection = writer(context, dry_run, output)
     ended = list(end_what_is_over(connection))
     plan = plan_release(connection, selection)
     changes = print_changes(chain(ended, apply_release(connection, plan)), output, dry_run)
     if plan.gpus:
-        gpus = "1 GPU" if plan.gpus == 1 else f"{plan.gpus} GPUs"
-        nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
-        click.echo(f"{gpus} on {nodes} {_verb(plan.gpus, dry_run)} released", err=True)
+        where = f"{counted(plan.gpus, 'GPU')} on {counted(plan.nodes, 'node')}"
+        click.echo(f"{where} {_verb(plan.gpus, dry_run)} released", err=True)
     elif not changes:
         click.echo(no_resources(), err=True)
 

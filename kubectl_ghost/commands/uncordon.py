@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kubectl_ghost.commands.cordon import change_schedulable, node_options
 from kubectl_ghost.conventions.command import GhostCommand
 from kubectl_ghost.conventions.flags import changing_options
-from kubectl_ghost.domain.dry_run import DryRun
 
 _EPILOG = """\b
 Examples:
@@ -20,13 +21,6 @@ Examples:
 @node_options
 @changing_options
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    names: tuple[str, ...],
-    selector: str | None,
-    dry_run: DryRun,
-    output: str | None,
-) -> None:
+def command(context: click.Context, /, **given: Any) -> None:
     """Mark simulated nodes as schedulable again."""
-    change_schedulable(context, names, selector, dry_run, output, schedulable=True)
+    change_schedulable(context, schedulable=True, **given)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
+
+from kubectl_ghost.domain.selection import Selection
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TARGETS = (
-    click.argument("targets", nargs=-1, metavar="[TARGET]..."),
+    click.argument("words", nargs=-1, metavar="[TARGET]..."),
     click.option("--pool", help="All nodes of this pool"),
     click.option("-l", "--selector", help="Selector (label query) to filter on: the simulated nodes that match"),
     click.option("--all", "everything", is_flag=True, help="All simulated nodes"),
@@ -30,8 +33,14 @@ _RANDOM = (
 
 
 def target_options(function: F) -> F:
-    """TARGET..., --pool, -l/--selector and --all, as `targets`, `pool`, `selector` and `everything`."""
-    return _all_of(_TARGETS, function)
+    """TARGET..., --pool, -l/--selector and --all, as one `selection`."""
+
+    @wraps(function)
+    def selecting(*args: Any, words: tuple[str, ...], everything: bool, **given: Any) -> Any:
+        selection = Selection(words, given.pop("pool"), given.pop("selector"), everything)
+        return function(*args, selection=selection, **given)
+
+    return _all_of(_TARGETS, cast("F", selecting))
 
 
 def random_options(function: F) -> F:

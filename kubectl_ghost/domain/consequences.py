@@ -53,6 +53,7 @@ def consequences(hardware: NodeHardware) -> Consequences:
 @lru_cache(maxsize=64)
 def _consequences(hardware: NodeHardware) -> Consequences:
     # Loaded where there is something to react to: most commands look at a fleet to which nothing has happened.
+    from kubectl_ghost.domain.breaking import struck
     from kubectl_ghost.domain.faults import Effect
     from kubectl_ghost.domain.reactions import DeviceTaint
 
@@ -60,10 +61,7 @@ def _consequences(hardware: NodeHardware) -> Consequences:
     unavailable: set[int] = set()
     found = list(node_reactions(hardware))
     for index, _, answer in found:
-        everywhere = index is None or answer.all_devices
-        for gpu in range(hardware.settings.gpus) if everywhere else (index,):
-            if gpu is None:
-                continue
+        for gpu in struck(hardware, index, answer):
             if answer.taint:
                 _stronger(taints.setdefault(gpu, {}), answer.taint)
             if answer.unhealthy:

@@ -17,8 +17,8 @@ from kubectl_ghost.domain.keys import Json
 _MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 _DAEMON_SET = "DaemonSet"
 
-PodKey = tuple[str, str]
-"""Namespace and name."""
+DaemonSetName = tuple[str, str]
+"""Namespace and name of a DaemonSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Verdict:
     refusal: str = ""
 
 
-def plan_drain(pods: Iterable[Json], rules: DrainRules, daemon_sets: Collection[PodKey]) -> DrainPlan:
+def plan_drain(pods: Iterable[Json], rules: DrainRules, daemon_sets: Collection[DaemonSetName]) -> DrainPlan:
     """Sort the pods of one node.
 
     Args:
@@ -71,7 +71,7 @@ def plan_drain(pods: Iterable[Json], rules: DrainRules, daemon_sets: Collection[
     return plan
 
 
-def daemon_set_of(pod: Json) -> PodKey | None:
+def daemon_set_of(pod: Json) -> DaemonSetName | None:
     """The DaemonSet that controls a pod and whose existence matters: not that of a pod that has ended."""
     controller = _controller(pod)
     if controller is None or controller.get("kind") != _DAEMON_SET or is_finished(pod):
@@ -79,7 +79,7 @@ def daemon_set_of(pod: Json) -> PodKey | None:
     return pod["metadata"]["namespace"], str(controller.get("name"))
 
 
-def _verdict(pod: Json, rules: DrainRules, daemon_sets: Collection[PodKey]) -> _Verdict:
+def _verdict(pod: Json, rules: DrainRules, daemon_sets: Collection[DaemonSetName]) -> _Verdict:
     """kubectl's filters in kubectl's order: the first that keeps the pod decides, else the last one's warning holds."""
     warning = ""
     daemon_set = daemon_set_of(pod)

@@ -198,7 +198,12 @@ class NodeHardware:
 
     def gpu(self, index: int) -> GpuState:
         """The state of one GPU."""
-        return dict(self.gpus).get(index, NEW_GPU)
+        return next((state for key, state in self.gpus if key == index), NEW_GPU)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether any GPU is in MIG mode by the administrator's hand."""
+        return any(state.mig is not None for _, state in self.gpus)
 
     def with_gpu(self, index: int, state: GpuState) -> NodeHardware:
         """The same node with one GPU in another state."""

@@ -30,6 +30,11 @@ class Holder:
     pod: str
     claim: str = ""
 
+    @property
+    def name(self) -> PodName:
+        """The pod's namespace and name."""
+        return self.namespace, self.pod
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.pod}"
 
@@ -81,10 +86,10 @@ def _claimed_devices(claim: Json, nodes: Mapping[str, Offers]) -> list[GpuKey]:
 def _claim_holders(claim: Json, alive: Mapping[str, Json]) -> list[Holder]:
     reserved = claim.get("status", {}).get("reservedFor") or ()
     pods = [alive[consumer["uid"]] for consumer in reserved if consumer.get("uid") in alive]
-    return [Holder(pod["metadata"]["namespace"], pod["metadata"]["name"], claim["metadata"]["name"]) for pod in pods]
+    return [Holder(*pod_name(pod), claim["metadata"]["name"]) for pod in pods]
 
 
-def assignments(pods: Iterable[Json], offered: Offers) -> dict[tuple[str, str], tuple[str, ...]]:
+def assignments(pods: Iterable[Json], offered: Offers) -> dict[PodName, tuple[str, ...]]:
     """Which devices each pod of a node has on the device-plugin path: (namespace, name) -> device names.
 
     What is recorded on a pod stands, also when the device has failed since. Pods without a record are served in the
@@ -94,7 +99,7 @@ def assignments(pods: Iterable[Json], offered: Offers) -> dict[tuple[str, str], 
     """
     asking = [(pod, wanted) for pod in pods if (wanted := requested_devices(pod))]
     asking.sort(key=lambda item: (item[0]["metadata"].get("creationTimestamp", ""), *pod_name(item[0])))
-    given: dict[tuple[str, str], tuple[str, ...]] = {}
+    given: dict[PodName, tuple[str, ...]] = {}
     taken: set[str] = set()
     for pod, wanted in asking:
         recorded = recorded_gpus(pod)

@@ -66,7 +66,7 @@ def by_node(found: Mapping[GpuKey, Iterable[Holder]]) -> dict[str, dict[str, set
     """What pods hold, node by node, without our own fillers: they are the occupancy, and not in its way."""
     held: dict[str, dict[str, set[PodName]]] = {}
     for (name, device), holders in found.items():
-        users = {(holder.namespace, holder.pod) for holder in holders if holder.namespace != FILLER_NAMESPACE}
+        users = {holder.name for holder in holders if holder.namespace != FILLER_NAMESPACE}
         if users:
             held.setdefault(name, {})[device] = users
     return held

@@ -28,15 +28,11 @@ def with_settings(hardware: NodeHardware, settings: PoolSettings) -> NodeHardwar
     kept = replace(hardware, settings=settings, gpus=(), mig_config=None if remode else hardware.mig_config)
     for index, state in states.items():
         kept = kept.with_gpu(index, state)
-    if kept.mig_config is not None and _is_split(hardware) and not _is_split(kept):
+    if kept.mig_config is not None and hardware.is_split and not kept.is_split:
         from kubectl_ghost.domain.mig_layouts import DISABLED
 
         return replace(kept, mig_config=MigConfig(DISABLED, "success"))
     return kept
-
-
-def _is_split(hardware: NodeHardware) -> bool:
-    return any(state.mig is not None for _, state in hardware.gpus)
 
 
 def _remoded(state: GpuState) -> GpuState:

@@ -74,7 +74,8 @@ def slice_name(node_name: str, index: int) -> str:
 
 def _static(hardware: NodeHardware, rules: SliceRules) -> list[Json]:
     """Whole GPUs and instances that exist, in as few slices as the limits allow; one at least."""
-    devices = [_tainted(hardware, found.gpu, device(hardware, found), rules) for found in dra_devices(hardware)]
+    taints = _taints(hardware, rules)
+    devices = [_tainted(device(hardware, found), taints.get(found.gpu)) for found in dra_devices(hardware)]
     most = MOST_SPECIAL_DEVICES if any("taints" in found for found in devices) else MOST_DEVICES
     return [{"devices": list(part)} for part in _parts(devices, most)] or [{"devices": []}]
 
@@ -82,9 +83,10 @@ def _static(hardware: NodeHardware, rules: SliceRules) -> list[Json]:
 def _dynamic(hardware: NodeHardware, rules: SliceRules) -> list[Json]:
     """Counters of all GPUs apart and first, then a slice for each GPU; Kubernetes 1.34 wants them together."""
     gpus = range(hardware.settings.gpus)
+    taints = _taints(hardware, rules)
     sets = [counter_set(hardware, index) for index in gpus]
     devices = [
-        [_tainted(hardware, index, device(hardware, found), rules) for found in gpu_devices(hardware, index)]
+        [_tainted(device(hardware, found), taints.get(index)) for found in gpu_devices(hardware, index)]
         for index in gpus
     ]
     if rules.counters_beside_devices:
@@ -93,12 +95,19 @@ def _dynamic(hardware: NodeHardware, rules: SliceRules) -> list[Json]:
     return [*({"sharedCounters": list(part)} for part in parts), *({"devices": found} for found in devices)]
 
 
-def _tainted(hardware: NodeHardware, gpu: int, wanted: Json, rules: SliceRules) -> Json:
-    taints = [
-        {"key": taint.key, "effect": taint.effect.value, **({"value": taint.value} if taint.value else {})}
-        for taint in consequences(hardware).taints.get(gpu, ())
-        if rules.effect_none or taint.effect is not Effect.NONE
-    ]
+def _taints(hardware: NodeHardware, rules: SliceRules) -> dict[int, list[Json]]:
+    """The taints of each tainted GPU, those left out that the server does not know."""
+    return {
+        gpu: [
+            {"key": taint.key, "effect": taint.effect.value, **({"value": taint.value} if taint.value else {})}
+            for taint in taints
+            if rules.effect_none or taint.effect is not Effect.NONE
+        ]
+        for gpu, taints in consequences(hardware).taints.items()
+    }
+
+
+def _tainted(wanted: Json, taints: list[Json] | None) -> Json:
     return {**wanted, "taints": taints} if taints else wanted
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kubectl_ghost.cluster.reads import Reader
@@ -112,12 +112,7 @@ def plan_pool(
     check_pool(name, size)
     _refuse_taken_names(found, pool, name, size)
     nodes = _read_nodes(reader, pool) if pool else {}
-    refuse_terminating(nodes.values())
-    _refuse_mps_with_split_gpus(nodes.values(), settings)
-    if not force:
-        named = {node["metadata"]["name"]: node for node in nodes.values()}
-        refuse_cut_off(reader, named, settings)
-        _refuse_shares_taken(reader, named, settings)
+    _check_nodes(reader, nodes.values(), settings, force=force)
     if pool and not exactly:
         warnings += _size_warnings(pool, count, size)
     warnings += _dropped_warnings(nodes.values(), settings)
@@ -133,6 +128,16 @@ def plan_pool(
         first_of_cluster=not found.ours,
         warnings=warnings,
     )
+
+
+def _check_nodes(reader: Reader, nodes: Collection[Json], settings: PoolSettings, *, force: bool) -> None:
+    """Refuse such settings for nodes that cannot have them, and without force for those whose pods would lose GPUs."""
+    refuse_terminating(nodes)
+    _refuse_mps_with_split_gpus(nodes, settings)
+    if not force:
+        named = {node["metadata"]["name"]: node for node in nodes}
+        refuse_cut_off(reader, named, settings)
+        _refuse_shares_taken(reader, named, settings)
 
 
 def apply_pool(writer: Writer, plan: PoolPlan) -> Iterator[Change]:
@@ -243,7 +248,7 @@ def _refuse_mps_with_split_gpus(nodes: Iterable[Json], settings: PoolSettings) -
         return
     for node in nodes:
         hardware = with_settings(hardware_of(node), settings)
-        if any(state.mig is not None for _, state in hardware.gpus):
+        if hardware.is_split:
             raise GhostError(
                 f'node "{hardware.node_name}" has split GPUs, and the device plugin has no MPS with MIG devices',
                 f"Use --sharing time-slicing=4, or first: kubectl ghost mig-split --pool {settings.name} --off",

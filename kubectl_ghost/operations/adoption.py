@@ -18,7 +18,7 @@ from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import is_ours, is_simulated
 from kubectl_ghost.domain.hardware import NodeHardware, PoolSettings, SharingKind
-from kubectl_ghost.domain.holders import is_finished, requested_devices
+from kubectl_ghost.domain.holders import is_finished, pod_name, requested_devices
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.resettling import with_settings
 from kubectl_ghost.manifests.adopted_node import adoption_patch, return_patch, withdrawal_patch
@@ -32,7 +32,7 @@ from kubectl_ghost.operations.fleet import (
     template_selector,
     unknown_pool,
 )
-from kubectl_ghost.operations.holdings import claims_of, cut_off, find_holders
+from kubectl_ghost.operations.holdings import claims_for, cut_off, find_holders
 from kubectl_ghost.operations.pods import delete_pods, pods_on
 from kubectl_ghost.operations.reconcile import update_node
 from kubectl_ghost.operations.slices import read_slices
@@ -160,16 +160,12 @@ def followed(
         for name in changed:
             if any(pod["spec"]["nodeName"] == name for pod in lost):
                 warnings.append(f'node "{name}" keeps its GPUs as they are: pods hold some that would be gone')
-            elif settings.sharing and settings.sharing.kind is SharingKind.MPS and _is_split(declared[name]):
+            elif settings.sharing and settings.sharing.kind is SharingKind.MPS and declared[name].is_split:
                 warnings.append(f'node "{name}" keeps its GPUs as they are: the device plugin has no MPS with MIG')
             else:
                 continue
             wanted[name] = declared[name].settings
     return wanted
-
-
-def _is_split(hardware: NodeHardware) -> bool:
-    return any(state.mig is not None for _, state in hardware.gpus)
 
 
 def repair_adopted(
@@ -227,11 +223,11 @@ def _evict(writer: Writer, nodes: Mapping[str, Json]) -> Iterator[Change]:
     """Delete the pods that hold GPUs of these nodes, or count on some that have failed since; others may stay."""
     hardware = {name: found for name, node in nodes.items() if (found := _readable(node)) is not None}
     pods = [pod for pod in pods_on(writer, nodes) if not is_finished(pod)]
-    held = find_holders(hardware, claims_of(writer, pods), pods)
-    holding = {(holder.namespace, holder.pod) for found in held.values() for holder in found}
+    held = find_holders(hardware, claims_for(writer, pods), pods)
+    holding = {holder.name for found in held.values() for holder in found}
 
     def is_in_the_way(pod: Json) -> bool:
-        return (pod["metadata"]["namespace"], pod["metadata"]["name"]) in holding or bool(requested_devices(pod))
+        return pod_name(pod) in holding or bool(requested_devices(pod))
 
     yield from delete_pods(writer, nodes, list(filter(is_in_the_way, pods)))
 

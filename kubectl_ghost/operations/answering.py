@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.workers import run_ordered
@@ -22,6 +22,7 @@ from kubectl_ghost.domain.requests import PENDING, RebootSigns, is_drained, mig_
 from kubectl_ghost.domain.splitting import answer_mig_request, fail_mig_request, mig_problem
 from kubectl_ghost.domain.wording import counted
 from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.clock import moment
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.holdings import claims_of, find_holders
 from kubectl_ghost.operations.mig_split import losing_holders
@@ -155,13 +156,13 @@ def _answer_reboot(writer: Writer, node: Json, request: str, seconds: float) -> 
     """Reboot a node that has been emptied for it; one that nobody asks to reboot any more forgets the last request."""
     if request and not is_drained(node, pods_on(writer, {node["metadata"]["name"]: node})):
         return []
-    moment = datetime.now(UTC)
+    began_at = moment()
 
     def change(declared: NodeHardware) -> NodeHardware:
         if declared.rebooted_for == request:
             return declared
         noted = replace(declared, rebooted_for=request)
-        return begin_reboot(noted, moment, seconds) if request else noted
+        return begin_reboot(noted, began_at, seconds) if request else noted
 
     first, *others = update_node(writer, node, change)
     began = request and hardware_of(first.body).reboot is not None

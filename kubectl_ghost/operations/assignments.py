@@ -12,7 +12,7 @@ from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.devices import offers
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.holders import assignments, is_finished, recorded_gpus, requested_devices
+from kubectl_ghost.domain.holders import assignments, is_finished, pod_name, recorded_gpus, requested_devices
 from kubectl_ghost.domain.keys import GPUS_ANNOTATION, Json
 from kubectl_ghost.operations.changes import Change, Verb
 
@@ -35,7 +35,7 @@ def record_assignments(
     for name, found in on_node.items():
         given = assignments(found, offers(hardware[name]))
         for pod in found:
-            devices = given[(pod["metadata"]["namespace"], pod["metadata"]["name"])]
+            devices = given[pod_name(pod)]
             if devices and recorded_gpus(pod) != devices:
                 records.append((pod, devices))
 

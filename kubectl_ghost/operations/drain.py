@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
-from kubectl_ghost.cluster.errors import ApiError, Blocked, Conflict, Forbidden, ServerError, TooManyRequests
+from kubectl_ghost.cluster.errors import Blocked, Conflict, Forbidden, ServerError, TooManyRequests
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NODES, PODS, Resource
 from kubectl_ghost.cluster.workers import run_ordered
@@ -26,7 +26,6 @@ DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet", True)
 _RETRY_SECONDS = 1.0
 """Between two tries to evict a pod that a budget holds; kubectl waits five."""
 _POLL_SECONDS = 0.2
-_TERMINATING = "NamespaceTerminating"
 
 Tell = Callable[[str], None]
 """Told a line for the user about what is going on, beside the changes."""
@@ -178,7 +177,7 @@ class _Removal:
             return error.message
         except Forbidden as error:
             # Nothing can be evicted from a namespace that is going; its pods go with it.
-            if not _has_cause(error, _TERMINATING):
+            if not error.namespace_is_terminating:
                 raise
             return error.message
         except ServerError as error:
@@ -221,7 +220,3 @@ class _Removal:
 
 def _evicting(pod: Json) -> str:
     return f'error when evicting pods/"{pod["metadata"]["name"]}" -n "{pod["metadata"]["namespace"]}"'
-
-
-def _has_cause(error: ApiError, reason: str) -> bool:
-    return any(cause.get("reason") == reason for cause in error.details.get("causes") or ())

@@ -19,6 +19,7 @@ from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.reactions import reaction
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.domain.targets import choose, parse_targets
 from kubectl_ghost.domain.wording import counted
 from kubectl_ghost.operations.assignments import record_assignments
@@ -38,7 +39,7 @@ from kubectl_ghost.operations.fault_effects import (
 from kubectl_ghost.operations.fault_events import record_events
 from kubectl_ghost.operations.features import require_device_taints
 from kubectl_ghost.operations.fleet import hardware_of
-from kubectl_ghost.operations.selecting import Chosen, Selection, select
+from kubectl_ghost.operations.selecting import Chosen, select
 
 _DOWN = ("node-down", "node-unreachable")
 """The kinds of fault under which a node is not Ready."""

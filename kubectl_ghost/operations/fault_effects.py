@@ -26,11 +26,10 @@ from kubectl_ghost.domain.reactions import DeviceTaint, Reaction
 from kubectl_ghost.manifests.failed_pod import failed_status
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.clock import now
-from kubectl_ghost.operations.holdings import claims_of, find_holders, read_claims
+from kubectl_ghost.operations.holdings import claims_for, find_holders
 from kubectl_ghost.operations.pods import pods_on
 from kubectl_ghost.operations.selecting import Chosen
 
-_FEW = 20
 _ATTEMPTS = 8
 Leaving = dict[str, PodName]
 """The pods that go because of a fault, by uid."""
@@ -73,9 +72,7 @@ class Seen:
         for (name, device), found in find_holders(
             self.hardware, self.claims.values(), list(self.pods.values())
         ).items():
-            held[(name, parent_gpu(device))] += [
-                (holder, self.pods[(holder.namespace, holder.pod)]) for holder in found
-            ]
+            held[(name, parent_gpu(device))] += [(holder, self.pods[holder.name]) for holder in found]
         return held
 
 
@@ -90,7 +87,7 @@ def look(reader: Reader, chosen: Sequence[Chosen], declared: Mapping[str, NodeHa
     before = {item.name: item.hardware for item in chosen}
     hardware = {name: without_what_is_over(found, now()) for name, found in {**before, **(declared or {})}.items()}
     pods = {pod_name(pod): pod for pod in pods_on(reader, nodes)}
-    claims = claims_of(reader, pods.values()) if len(nodes) <= _FEW else read_claims(reader)
+    claims = claims_for(reader, list(pods.values()))
     return Seen(hardware, {pod_name(claim): claim for claim in claims}, pods)
 
 

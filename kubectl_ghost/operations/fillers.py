@@ -29,7 +29,6 @@ from kubectl_ghost.operations.fleet import OURS
 
 _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.2
-_TERMINATING = "NamespaceTerminating"
 _NO_ACCOUNT = "error looking up service account"
 """What the server says of a pod in a namespace so new that its service account has not been made yet."""
 _NO_CLASS = "no PriorityClass with name"
@@ -189,10 +188,8 @@ def _create(writer: Writer, resource: Resource, body: Json) -> Json:
         except NotFound as error:
             raise _SpaceLost from error
         except Forbidden as error:
-            if any(cause.get("reason") == _TERMINATING for cause in error.details.get("causes") or ()):
-                raise _SpaceLost from error
-            if _NO_CLASS in error.message:
-                # Whoever takes the namespace away takes the classes first.
+            # Whoever takes the namespace away takes the classes first.
+            if error.namespace_is_terminating or _NO_CLASS in error.message:
                 raise _SpaceLost from error
             if _NO_ACCOUNT not in error.message:
                 raise

@@ -11,7 +11,7 @@ from kubectl_ghost.domain.devices import device_of, dra_devices, offers
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import MigMode, NodeHardware, PoolSettings
-from kubectl_ghost.domain.holders import GpuKey, Holder, holders
+from kubectl_ghost.domain.holders import GpuKey, Holder, holders, pod_name
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.resettling import with_settings
 from kubectl_ghost.operations.fleet import hardware_of
@@ -60,7 +60,10 @@ def find_holders(
         claims: the cluster's ResourceClaims, those of these pods at least.
         pods: the pods on those nodes, at least.
     """
-    return holders({name: offers(declared) for name, declared in hardware.items()}, claims, pods)
+    used = {pod.get("spec", {}).get("nodeName") for pod in pods}
+    # What a node offers matters for the pods that are on it: most nodes of a large fleet have none.
+    offered = {name: offers(declared) if name in used else {} for name, declared in hardware.items()}
+    return holders(offered, claims, pods)
 
 
 def lost_holders(
@@ -101,9 +104,9 @@ def cut_off(reader: Reader, nodes: Mapping[str, Json], settings: PoolSettings) -
     new = {name: with_settings(hardware, settings) for name, hardware in old.items()}
     pods = pods_on(reader, nodes)
     lost = lost_holders(old, new, find_holders(old, read_claims(reader), pods))
-    names = {(holder.namespace, holder.pod) for holder in lost}
+    names = {holder.name for holder in lost}
     # Fillers are part of the hardware: they follow it by themselves.
-    cut = [pod for pod in pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) in names]
+    cut = [pod for pod in pods if pod_name(pod) in names]
     return [pod for pod in cut if not is_filler(pod)]
 
 
@@ -130,7 +133,7 @@ def held_error(what: str, pods: list[Json], hint: str, fate: str = "would be gon
     Args:
         fate: what is to become of the GPUs.
     """
-    names = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods]
+    names = ["/".join(pod_name(pod)) for pod in pods]
     some = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
     return GhostError(f"{what}: {len(names)} pod(s) hold GPUs that {fate}: {some}", hint)
 

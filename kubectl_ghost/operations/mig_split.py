@@ -15,7 +15,9 @@ from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.holders import GpuKey, Holder, pod_name
 from kubectl_ghost.domain.identity import gpu_name, parent_gpu
 from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.domain.splitting import SplitRequest, resplit_gpus, split_as_asked, unsourced_figures
+from kubectl_ghost.domain.wording import counted
 from kubectl_ghost.operations.assignments import record_assignments
 from kubectl_ghost.operations.change_hardware import change_nodes
 from kubectl_ghost.operations.changes import Change, Verb
@@ -26,7 +28,7 @@ from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.holdings import claims_for, find_holders, held_error, lost_holders, node_words
 from kubectl_ghost.operations.outcome import hardware_after
 from kubectl_ghost.operations.pods import delete_pods, pods_on
-from kubectl_ghost.operations.selecting import Chosen, Selection, select
+from kubectl_ghost.operations.selecting import Chosen, select
 from kubectl_ghost.operations.serving import unserved
 
 
@@ -52,7 +54,7 @@ class SplitPlan:
         """On how much it lands: `all-balanced on 16 GPUs of 2 nodes`."""
         what = self.request.profiles or self.request.config or "MIG off"
         gpus, nodes = sum(len(item.gpus) for item in self.chosen), len(self.chosen)
-        return f"{what} on {gpus} {'GPU' if gpus == 1 else 'GPUs'} of {nodes} {'node' if nodes == 1 else 'nodes'}"
+        return f"{what} on {counted(gpus, 'GPU')} of {counted(nodes, 'node')}"
 
 
 def plan_split(reader: Reader, selection: Selection, request: SplitRequest, *, force: bool = False) -> SplitPlan:
@@ -127,7 +129,7 @@ def losing_holders(
 
 
 def _named(pods: Iterable[Json], holders: Iterable[Holder]) -> list[Json]:
-    names = {(holder.namespace, holder.pod) for holder in holders}
+    names = {holder.name for holder in holders}
     return [pod for pod in pods if pod_name(pod) in names]
 
 

@@ -27,6 +27,7 @@ from kubectl_ghost.domain.occupancy import (
     occupied,
 )
 from kubectl_ghost.domain.partial_occupancy import choose_parts
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.manifests.fillers import Filler, fillers
 from kubectl_ghost.operations.assignments import record_assignments
 from kubectl_ghost.operations.change_hardware import change_nodes
@@ -45,7 +46,7 @@ from kubectl_ghost.operations.occupy_evictions import (
 )
 from kubectl_ghost.operations.outcome import hardware_after
 from kubectl_ghost.operations.pods import delete_pods, pods_on
-from kubectl_ghost.operations.selecting import Chosen, Selection, select
+from kubectl_ghost.operations.selecting import Chosen, select
 
 DEFAULT_PRIORITY = 0
 

@@ -9,7 +9,7 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.holders import PodName
+from kubectl_ghost.domain.holders import PodName, pod_name
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.mig import MigInstance
 from kubectl_ghost.domain.occupancy import Held, by_node, without_parts
@@ -89,7 +89,7 @@ def give_way(
 
 def pods_named(pods: Iterable[Json], names: Collection[PodName]) -> list[Json]:
     """Those of these pods that have one of these names."""
-    return [pod for pod in pods if (pod["metadata"]["namespace"], pod["metadata"]["name"]) in names]
+    return [pod for pod in pods if pod_name(pod) in names]
 
 
 def in_the_way(pods: list[Json]) -> GhostError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 
 from kubectl_ghost.cluster.resources import NODES
@@ -14,6 +14,7 @@ from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.domain.rebooting import begin_reboot, finish_reboot, reboot_due, seconds_left
 from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.clock import moment
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.reconcile import update_node
 
@@ -30,7 +31,7 @@ def start_reboot(writer: Writer, node: Json, seconds: float) -> Iterator[Change]
     def begin(old: NodeHardware) -> NodeHardware:
         nonlocal began
         began = old.reboot is None
-        return begin_reboot(old, _now(), seconds)
+        return begin_reboot(old, moment(), seconds)
 
     live = writer.get(NODES, node["metadata"]["name"])
     changed, *slices = update_node(writer, live, begin)
@@ -44,9 +45,9 @@ def finish_reboots(writer: Writer, names: Sequence[str], progress: Progress) -> 
     Nodes are Ready a moment later. A reboot that another command has finished meanwhile is as good.
     """
     pending = {name: hardware_of(writer.get(NODES, name)) for name in names}
-    total = _longest(pending.values(), _now())
+    total = _longest(pending.values(), moment())
     while pending:
-        now = _now()
+        now = moment()
         progress(total - _longest(pending.values(), now), total)
         for name in [name for name, hardware in pending.items() if seconds_left(hardware, now) == 0]:
             node, *slices = update_node(writer, writer.get(NODES, name), partial(_finished, now))
@@ -56,7 +57,7 @@ def finish_reboots(writer: Writer, names: Sequence[str], progress: Progress) -> 
                 yield Change(NODES, Verb.REBOOTED, node.body)
                 yield from _real(slices)
         if pending:
-            nearest = min(seconds_left(hardware, _now()) for hardware in pending.values())
+            nearest = min(seconds_left(hardware, moment()) for hardware in pending.values())
             time.sleep(min(_STEP_SECONDS, nearest))
 
 
@@ -70,7 +71,3 @@ def _longest(hardware: Iterable[NodeHardware], now: datetime) -> int:
 
 def _real(changes: Sequence[Change]) -> list[Change]:
     return [change for change in changes if change.verb is not Verb.UNCHANGED]
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -10,11 +10,12 @@ from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.occupancy import occupied
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations.change_hardware import change_nodes
 from kubectl_ghost.operations.changes import Change, Verb
 from kubectl_ghost.operations.fillers import reconcile_fillers
 from kubectl_ghost.operations.outcome import hardware_after
-from kubectl_ghost.operations.selecting import Chosen, Selection, select
+from kubectl_ghost.operations.selecting import Chosen, select
 
 
 @dataclass(frozen=True, slots=True)

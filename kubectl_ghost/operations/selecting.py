@@ -12,6 +12,7 @@ from kubectl_ghost.domain.errors import GhostError, InputError
 from kubectl_ghost.domain.guard import is_ours
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.domain.targets import NodeTarget, check_gpus, choose, parse_targets
 from kubectl_ghost.operations.fleet import (
     OURS,
@@ -22,18 +23,6 @@ from kubectl_ghost.operations.fleet import (
     template_selector,
     unknown_pool,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What a user named: words, or a pool, a label selector or everything; of that, so many GPUs at random."""
-
-    words: tuple[str, ...] = ()
-    pool: str | None = None
-    selector: str | None = None
-    everything: bool = False
-    number: int | None = None
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from kubectl_ghost.domain.devices import device_of, offers
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.holders import assignments, is_finished, recorded_gpus, requested_devices
+from kubectl_ghost.domain.holders import assignments, is_finished, pod_name, recorded_gpus, requested_devices
 from kubectl_ghost.domain.keys import Json
 
 
@@ -31,5 +31,5 @@ def _unserved(hardware: NodeHardware, pods: list[Json]) -> Iterable[Json]:
     for pod in pods:
         wanted = sum(requested_devices(pod).values())
         gone = {device_of(share) for share in recorded_gpus(pod)} - there
-        if gone or len(given[(pod["metadata"]["namespace"], pod["metadata"]["name"])]) < wanted:
+        if gone or len(given[pod_name(pod)]) < wanted:
             yield pod

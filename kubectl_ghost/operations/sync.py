@@ -57,8 +57,9 @@ def sync(
         template: which nodes of others are to be adopted.
 
     Raises:
-        GhostError: before anything is written, if finishing a pool's change would take GPUs from pods, or there is no
-            such pool to adopt for; after all the others have been reconciled, if a declaration cannot be read.
+        GhostError: before anything is written, if there is no such pool to adopt for; before anything but the end of
+            what is over is written, if finishing a pool's change would take GPUs from pods; after all the others have
+            been reconciled, if a declaration cannot be read.
     """
     if template is not None:
         check_template(writer, template)

@@ -12,7 +12,7 @@ from kubectl_ghost.domain.devices import device_of, offers
 from kubectl_ghost.domain.gpu_status import faults_on, mig_text, state_text
 from kubectl_ghost.domain.guard import is_filler
 from kubectl_ghost.domain.hardware import NodeHardware, Sharing
-from kubectl_ghost.domain.holders import GpuKey, Holder
+from kubectl_ghost.domain.holders import GpuKey, Holder, pod_name
 from kubectl_ghost.domain.identity import gpu_name, gpu_uuid, parent_gpu, pci_addresses
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.operations.inventory import VIEW_VERSION, Inventory
@@ -131,11 +131,11 @@ def _node_gpus(node: Json, hardware: NodeHardware, held: _Held) -> list[Json]:
 
 def workload_views(inventory: Inventory) -> list[Json]:
     """The holders by workload: how many pods of each hold how many GPUs on which nodes, and which way."""
-    pods = {(pod["metadata"]["namespace"], pod["metadata"]["name"]): pod for pod in inventory.pods}
+    pods = {pod_name(pod): pod for pod in inventory.pods}
     rows: dict[tuple[str, str], dict[str, set[object]]] = defaultdict(lambda: defaultdict(set))
     for (node_name, gpu), found in inventory.holders.items():
         for holder in found:
-            row = rows[(holder.namespace, _workload(pods.get((holder.namespace, holder.pod)), holder.pod))]
+            row = rows[(holder.namespace, _workload(pods.get(holder.name), holder.pod))]
             row["pods"].add(holder.pod)
             row["gpus"].add((node_name, parent_gpu(gpu)))
             row["nodes"].add(node_name)

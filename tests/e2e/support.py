@@ -94,6 +94,16 @@ class E2ECluster:
         """Run `kubectl ghost` against this cluster."""
         return self.user(*arguments, check=check, KUBECONFIG=str(self.kubeconfig))
 
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Begin `kubectl ghost` against this cluster and leave it running; what it prints comes line by line."""
+        return subprocess.Popen(
+            [sys.executable, "-u", "-m", "kubectl_ghost", *arguments],
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
 
 def exports(stdout: str) -> dict[str, str]:
     """The variables that `cluster up` printed for a shell."""

@@ -1,29 +1,18 @@
 """Commands at once, killed and at rest, on a real API server: no update is lost, and what is declared comes about."""
 
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from tests.e2e.fleet import audit_mark, objects, settled, tool_writes, versions
-from tests.e2e.test_interruption import end_after, start
+from tests.e2e.test_interruption import end_after
 
 ROUNDS = 100
 
 
 def at_once(cluster, *commands):
     """Run commands at the same time; all must succeed."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "kubectl_ghost", *command.split()],
-            env=cluster.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for command in commands
-    ]
+    processes = [cluster.start(*command.split()) for command in commands]
     for process in processes:
         output, errors = process.communicate()
         assert process.returncode == 0, output + errors
@@ -128,7 +117,7 @@ def published(cluster):
 def test_kill_9_then_sync_then_the_same_command(empty, name, lines):
     """After the kill `sync` makes every node what it was declared to be, and the command finishes the rest."""
     empty.ghost("add-pool", "--count", "30", "--gpus-per-node", "4")
-    end_after(start(empty, *COMMANDS[name]), lines, signal.SIGKILL)
+    end_after(empty.start(*COMMANDS[name]), lines, signal.SIGKILL)
     empty.ghost("sync")
     mark = audit_mark(empty)
     if name != "drain":

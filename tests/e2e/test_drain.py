@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -57,16 +55,6 @@ def ready(cluster, name="node-0"):
 
 def declared(cluster, name="node-0"):
     return json.loads(node_of(cluster, name)["metadata"]["annotations"]["kubectl-ghost.dev/hardware"])
-
-
-def start(cluster, *arguments):
-    return subprocess.Popen(
-        [sys.executable, "-u", "-m", "kubectl_ghost", *arguments],
-        env=cluster.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_a_budget_blocks_until_it_is_relaxed(two):
@@ -147,7 +135,7 @@ def test_a_node_of_others_is_left_to_kubectl(two):
 def test_a_reboot_takes_the_node_away_and_brings_it_back_cordoned(two):
     apply(two, deployment(pod("web"), 1))
     running(two, "web")
-    process = start(two, *DRAIN, "--reboot", "--reboot-time", "5s")
+    process = two.start(*DRAIN, "--reboot", "--reboot-time", "5s")
     eventually(lambda: ready(two) == "False")
     assert on(two, "node-0") == []
     output, errors = process.communicate()
@@ -165,12 +153,12 @@ def test_a_reboot_takes_the_node_away_and_brings_it_back_cordoned(two):
 
 def test_kill_9_while_it_reboots(two):
     command = [*DRAIN, "--reboot", "--reboot-time", "6s"]
-    process = start(two, *command)
+    process = two.start(*command)
     eventually(lambda: ready(two) == "False")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     begun = declared(two)["reboot"]
-    again = start(two, *command)
+    again = two.start(*command)
     assert [again.stdout.readline() for _ in range(3)] == [
         "node/node-0 already cordoned\n",
         "node/node-0 drained\n",

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -161,6 +159,9 @@ def test_a_daemonset_leaves_no_pod_behind(empty):
     running(empty, "agent", 3)
     empty.ghost("delete-pool", "node")
     eventually(lambda: objects(empty, "pods") == [])
+    assert objects(empty, "nodes") == []
+    (left,) = objects(empty, "daemonsets")
+    assert left["metadata"]["name"] == "agent"
 
 
 def test_a_node_that_something_holds_is_waited_for_and_named(empty):
@@ -262,12 +263,7 @@ def test_output_formats(empty):
 
 def test_watching_shows_what_changes(empty):
     empty.ghost("add-pool", "--count", "1")
-    watching = subprocess.Popen(
-        [sys.executable, "-m", "kubectl_ghost", "get", "nodes", "-w"],
-        env=empty.environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    watching = empty.start("get", "nodes", "-w")
     try:
         assert "NAME" in watching.stdout.readline()
         assert "node-0" in watching.stdout.readline()
@@ -278,8 +274,7 @@ def test_watching_shows_what_changes(empty):
         assert watching.poll() is None
     finally:
         watching.terminate()
-        watching.wait()
-        watching.stdout.close()
+        watching.communicate()
 
 
 def test_both_beside_dra_is_refused(empty):

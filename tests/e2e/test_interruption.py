@@ -1,8 +1,6 @@
 """Ended in the middle, in every way: what is there is consistent, and the same command finishes the work."""
 
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -10,16 +8,6 @@ from tests.e2e.fleet import apply, claim_template, deployment, devices_of, objec
 from tests.e2e.support import eventually
 
 NODES = 40
-
-
-def start(cluster, *arguments):
-    return subprocess.Popen(
-        [sys.executable, "-u", "-m", "kubectl_ghost", *arguments],
-        env=cluster.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def end_after(process, lines, how):
@@ -51,7 +39,7 @@ def shape(cluster):
 @pytest.mark.parametrize("lines", [1, 3, 8, 25, 60])
 def test_kill_9_while_creating(empty, lines):
     command = ["add-pool", "--count", "120"]
-    assert end_after(start(empty, *command), lines, signal.SIGKILL)[0] == -signal.SIGKILL
+    assert end_after(empty.start(*command), lines, signal.SIGKILL)[0] == -signal.SIGKILL
     assert len(objects(empty, "nodes")) < 120
     empty.ghost("sync")
     empty.ghost(*command)
@@ -61,14 +49,14 @@ def test_kill_9_while_creating(empty, lines):
 
 
 def test_without_a_count_the_same_command_finishes_too(empty):
-    end_after(start(empty, "add-pool"), 3, signal.SIGKILL)
+    end_after(empty.start("add-pool"), 3, signal.SIGKILL)
     empty.ghost("add-pool")
     nodes, slices = shape(empty)
     assert list(nodes) == list(slices) == ["node-0", "node-1", "node-2", "node-3"]
 
 
 def test_sync_makes_what_was_still_to_come(empty):
-    end_after(start(empty, "add-pool", "--count", str(NODES)), 8, signal.SIGKILL)
+    end_after(empty.start("add-pool", "--count", str(NODES)), 8, signal.SIGKILL)
     empty.ghost("sync")
     nodes, slices = shape(empty)
     assert len(nodes) == len(slices) == NODES
@@ -80,7 +68,7 @@ def test_kill_9_while_taking_gpus_from_pods(empty, lines):
     apply(empty, claim_template("eight", {"count": 8}), deployment(pod("all", template="eight"), 2))
     running(empty, "all", 2)
     command = ["add-pool", "--gpus-per-node", "4", "--force"]
-    end_after(start(empty, *command), lines, signal.SIGKILL)
+    end_after(empty.start(*command), lines, signal.SIGKILL)
     empty.ghost(*command)
     eventually(lambda: devices_of(empty, "all") == [])
     assert {len(spec["devices"]) for spec in shape(empty)[1].values()} == {4}
@@ -91,7 +79,7 @@ def test_kill_9_while_taking_gpus_from_pods(empty, lines):
 def test_kill_9_while_reconfiguring(empty, lines):
     empty.ghost("add-pool", "--count", str(NODES))
     change = ["add-pool", "--gpu", "b200", "--gpus-per-node", "4", "--labels", "a=b", "--advertise", "dra"]
-    assert end_after(start(empty, *change), lines, signal.SIGKILL)[0] == -signal.SIGKILL
+    assert end_after(empty.start(*change), lines, signal.SIGKILL)[0] == -signal.SIGKILL
     # sync takes the intent from the node that is written first, so it finishes the change as well.
     empty.ghost("sync")
     nodes, slices = shape(empty)
@@ -104,24 +92,24 @@ def test_kill_9_while_reconfiguring(empty, lines):
 @pytest.mark.parametrize("lines", [1, 10])
 def test_kill_9_while_deleting(empty, lines):
     empty.ghost("add-pool", "--count", str(NODES))
-    end_after(start(empty, "scale-pool", "node", "1"), 4 + lines, signal.SIGKILL)
+    end_after(empty.start("scale-pool", "node", "1"), 4 + lines, signal.SIGKILL)
     empty.ghost("scale-pool", "node", "1")
     nodes, slices = shape(empty)
     assert list(nodes) == list(slices) == ["node-0"]
     empty.ghost("add-pool", "--count", str(NODES))
-    end_after(start(empty, "delete-pool", "node"), lines, signal.SIGKILL)
+    end_after(empty.start("delete-pool", "node"), lines, signal.SIGKILL)
     empty.ghost("delete-pool", "node", "--ignore-not-found")
     assert objects(empty, "nodes,resourceslices,deviceclasses") == []
 
 
 def test_sync_finishes_a_scale_down_and_a_deletion(empty):
     empty.ghost("add-pool", "--count", str(NODES))
-    end_after(start(empty, "scale-pool", "node", "2"), 4 + 6, signal.SIGKILL)
+    end_after(empty.start("scale-pool", "node", "2"), 4 + 6, signal.SIGKILL)
     empty.ghost("sync")
     nodes, slices = shape(empty)
     assert list(nodes) == list(slices) == ["node-0", "node-1"]
     empty.ghost("scale-pool", "node", "150")
-    process = start(empty, "delete-pool", "node")
+    process = empty.start("delete-pool", "node")
     eventually(lambda: '"nodes":0' in str(objects(empty, "nodes")))
     process.kill()
     process.communicate()
@@ -130,7 +118,7 @@ def test_sync_finishes_a_scale_down_and_a_deletion(empty):
 
 
 def test_ctrl_c(empty):
-    code, errors = end_after(start(empty, "add-pool", "--count", str(NODES)), 6, signal.SIGINT)
+    code, errors = end_after(empty.start("add-pool", "--count", str(NODES)), 6, signal.SIGINT)
     assert code == 130
     assert "running the same command again" in errors
     assert "Traceback" not in errors
@@ -141,7 +129,7 @@ def test_ctrl_c(empty):
 
 
 def test_ctrl_c_while_waiting(empty, kwok_asleep):
-    process = start(empty, "add-pool", "--count", "2")
+    process = empty.start("add-pool", "--count", "2")
     code, errors = end_after(process, 6, signal.SIGINT)
     assert code == 130
     assert "Traceback" not in errors
@@ -149,7 +137,7 @@ def test_ctrl_c_while_waiting(empty, kwok_asleep):
 
 
 def test_two_at_once_make_one_pool(empty):
-    both = [start(empty, "add-pool", "--count", str(NODES), "--labels", "a=b") for _ in range(2)]
+    both = [empty.start("add-pool", "--count", str(NODES), "--labels", "a=b") for _ in range(2)]
     for process in both:
         _, errors = process.communicate()
         assert process.returncode == 0, errors

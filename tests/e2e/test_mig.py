@@ -89,10 +89,13 @@ def test_dynamic_a_whole_card_keeps_parts_away_and_leaves_them_room(empty):
     empty.ghost("add-pool", "--mig", "dynamic", *ONE_GPU)
     apply(empty, WHOLE, instance("1g.10gb"), pod("card", template="whole"))
     running(empty, "card")
+    assert devices_of(empty, "card") == [("node-0", "gpu-0")]
     apply(empty, pod("part", template="1g"))
     only_pending(empty, "part")
     delete(empty, "pod", "card")
     running(empty, "part")
+    ((_, part),) = devices_of(empty, "part")
+    assert part.startswith("gpu-0-mig-1g10gb-19-")
     apply(empty, pod("again", template="whole"))
     only_pending(empty, "again")
 

@@ -3,8 +3,6 @@
 import contextlib
 import json
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -17,13 +15,7 @@ CONFIG, STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 @contextlib.contextmanager
 def watching(cluster, *flags):
     """`sync --watch` while the block runs; ended by Ctrl-C."""
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "kubectl_ghost", "sync", "--watch", *flags],
-        env=cluster.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = cluster.start("sync", "--watch", *flags)
     try:
         assert process.stderr.readline().startswith("Watching")
         yield process

@@ -106,6 +106,21 @@ def test_a_draw_without_a_name_is_of_the_whole_fleet(store, capfd):
     assert sum(busy(store)) == 5
 
 
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        (["node-1"], {"node-1": 4}),
+        (["-l", "kubernetes.io/hostname=node-1"], {"node-1": 4}),
+        (["--pool", "small"], {"small-0": 2, "small-1": 2}),
+    ],
+)
+def test_a_draw_with_a_name_is_of_what_is_named(named, expected, store, capfd):
+    fleet.add_pool(memory.Memory(store), "small", 2, gpus=2)
+    assert run(capfd, "occupy", *named, "--random", "4")[0] == 0
+    counts = {node["metadata"]["name"]: len(hardware_of(node).gpus) for node in store.all(NODES)}
+    assert {name: number for name, number in counts.items() if number} == expected
+
+
 def test_a_share_of_the_fleet(store, capfd):
     assert run(capfd, "occupy", "--all", "--utilization", "70%", "--seed", "7")[0] == 0
     assert sum(busy(store)) == 11

@@ -7,10 +7,10 @@ import pytest
 
 from kubectl_ghost.cluster.resources import EVENTS, NODES, PODS, RESOURCE_CLAIMS
 from kubectl_ghost.domain.breaking import FaultFilter
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations import clock
 from kubectl_ghost.operations.fault import FaultRequest, clear, inject, plan_clear, plan_fault
 from kubectl_ghost.operations.fleet import hardware_of
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 
 WEB = ("ReplicaSet", "web")

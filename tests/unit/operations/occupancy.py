@@ -3,10 +3,10 @@
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.hardware import OccupancyKind
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, plan_occupy
 from kubectl_ghost.operations.release import apply_release, plan_release
-from kubectl_ghost.operations.selecting import Selection
 
 POOL = Selection(pool="node")
 PODS_KIND = OccupancyKind.PODS

@@ -11,10 +11,11 @@ from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.faults import Fault
 from kubectl_ghost.domain.hardware import GpuState, Taint
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations.adoption import Template, adopt_matching
 from kubectl_ghost.operations.fault_views import fault_views
 from kubectl_ghost.operations.inventory import read_inventory
-from kubectl_ghost.operations.selecting import Selection, select
+from kubectl_ghost.operations.selecting import select
 from kubectl_ghost.operations.sync import sync
 from kubectl_ghost.operations.views import gpu_views, pool_views
 from tests.unit.operations import fleet

@@ -9,12 +9,13 @@ from kubectl_ghost.cluster.resources import NODES, RESOURCE_SLICES
 from kubectl_ghost.domain.faults import Fault, Reactor
 from kubectl_ghost.domain.hardware import GpuState, MigMode, Reboot
 from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations.change_hardware import change_nodes, end_what_is_over
 from kubectl_ghost.operations.changes import Verb
 from kubectl_ghost.operations.cordon import set_schedulable
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.reconcile import update_node
-from kubectl_ghost.operations.selecting import Selection, select
+from kubectl_ghost.operations.selecting import select
 from tests.unit.operations.fleet import add_pool, cluster, run_sync, slices_on, state
 from tests.unit.operations.memory import Killed, Memory, Store
 

@@ -7,10 +7,10 @@ from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.faults import Effect, Reactor
 from kubectl_ghost.domain.keys import GPUS_ANNOTATION
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations import fault as fault_module
 from kubectl_ghost.operations.fault import FaultRequest, inject, plan_fault
 from kubectl_ghost.operations.fault_waiting import wait_left
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.faults import WEB, XID79, busy, clearing, fault, taints, time, verbs
 from tests.unit.operations.fleet import DEVICE_PLUGIN, DRA
@@ -241,10 +241,14 @@ def test_waiting_names_who_does_not_go():
 
 
 def test_a_pod_whose_name_another_has_taken_is_spared(monkeypatch):
-    memory = Memory(busy(DEVICE_PLUGIN))
+    store = busy(DEVICE_PLUGIN)
+    memory, asked = Memory(store), []
 
-    def refuse(*_, **__):
+    def refuse(_, item, **__):
+        asked.append(item["metadata"]["name"])
         raise Conflict("another uid", status=409)
 
     monkeypatch.setattr(memory, "delete", refuse)
     fault(memory, "node-0")
+    assert asked == ["plugged"]
+    assert store.one(PODS, "plugged")

@@ -4,10 +4,11 @@ import pytest
 
 from kubectl_ghost.cluster.resources import NODES, PODS
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations import fault_waiting
 from kubectl_ghost.operations.fault import FaultRequest
 from kubectl_ghost.operations.fault_waiting import wait_down, wait_left
-from kubectl_ghost.operations.selecting import Selection, select
+from kubectl_ghost.operations.selecting import select
 from tests.unit.operations import fleet
 from tests.unit.operations.faults import fault
 from tests.unit.operations.memory import Memory

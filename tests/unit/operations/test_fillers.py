@@ -7,11 +7,11 @@ import pytest
 from kubectl_ghost.cluster.errors import Forbidden, NotFound
 from kubectl_ghost.cluster.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS
 from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations.filler_waiting import wait_for_fillers
 from kubectl_ghost.operations.fillers import reconcile_fillers
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, filler_names, plan_occupy
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import BOTH, DEVICE_PLUGIN, run_sync
 from tests.unit.operations.memory import Memory

@@ -5,9 +5,9 @@ import pytest
 from kubectl_ghost.cluster.errors import Forbidden, NotFound
 from kubectl_ghost.cluster.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS
 from kubectl_ghost.domain import keys
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations.fillers import reconcile_fillers
 from kubectl_ghost.operations.fleet import hardware_of
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import run_sync
 from tests.unit.operations.memory import Memory

@@ -8,11 +8,11 @@ from kubectl_ghost.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, RES
 from kubectl_ghost.domain import keys
 from kubectl_ghost.domain.faults import Effect, Fault, Reactor
 from kubectl_ghost.domain.hardware import GpuState, Occupancy, OccupancyKind
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations import clock
 from kubectl_ghost.operations.fault import FaultRequest
 from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, plan_occupy
 from kubectl_ghost.operations.reconcile import update_node
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.faults import XID79, fault
 from tests.unit.operations.fleet import BOTH, DEVICE_PLUGIN, run_sync

@@ -9,11 +9,11 @@ from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import MigStrategy, Occupancy
 from kubectl_ghost.domain.keys import GPUS_ANNOTATION
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.domain.splitting import SplitRequest
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.mig_split import apply_split, plan_split
 from kubectl_ghost.operations.reconcile import update_node
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet, occupancy
 from tests.unit.operations.memory import Killed, Memory
 

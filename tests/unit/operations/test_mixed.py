@@ -33,6 +33,13 @@ def refused(store, **arguments):
     return refusal.value.message
 
 
+def made(store, *name):
+    """The nodes that add-pool has made: it was not refused."""
+    writer = Memory(store)
+    add_pool(writer, *name, count=1)
+    return [sent.name for sent in writer.writes if sent.verb == "create" and sent.resource is NODES]
+
+
 @pytest.mark.parametrize("gpus", GPUS.values(), ids=GPUS)
 def test_a_real_node_with_gpus_is_refused(gpus):
     store = Store()
@@ -47,11 +54,11 @@ def test_a_real_node_whose_gpus_are_published_as_slices_alone_is_refused():
 
 @pytest.mark.parametrize("spec", [{"nodeName": "node-7"}, {"allNodes": True}])
 def test_slices_of_other_nodes_make_no_real_gpus(spec):
-    add_pool(Memory(with_slice(keys.GPU_DRIVER, **spec)), count=1)
+    assert made(with_slice(keys.GPU_DRIVER, **spec)) == ["node-0"]
 
 
 def test_slices_of_other_drivers_make_no_real_gpus():
-    add_pool(Memory(with_slice("nic.example.com", nodeName="worker")), count=1)
+    assert made(with_slice("nic.example.com", nodeName="worker")) == ["node-0"]
 
 
 @pytest.mark.parametrize(
@@ -60,14 +67,14 @@ def test_slices_of_other_drivers_make_no_real_gpus():
 def test_a_node_that_says_it_has_none_is_no_gpu_node(gpus):
     store = Store()
     store.put(NODES, fleet.node("worker", **gpus))
-    add_pool(Memory(store), count=1)
+    assert made(store) == ["node-0"]
 
 
 @pytest.mark.parametrize("gpus", GPUS.values(), ids=GPUS)
 def test_a_simulated_node_of_others_is_none_either(gpus):
     store = Store()
     store.put(NODES, fleet.node("kwok-node", annotations=fleet.FAKE, **gpus))
-    add_pool(Memory(store), count=1)
+    assert made(store) == ["node-0"]
 
 
 @pytest.mark.parametrize(("real", "too_many"), [(10, False), (11, True)])
@@ -78,13 +85,13 @@ def test_ten_real_nodes_are_few(real, too_many):
     if too_many:
         assert refused(store) == "this cluster has 11 nodes that are not simulated"
     else:
-        add_pool(Memory(store), count=1)
+        assert made(store) == ["node-0"]
 
 
 def test_simulated_nodes_are_not_counted():
     store = fleet.cluster(12, gpus=1, advertise=DEVICE_PLUGIN)
     store.put(NODES, fleet.node("worker"))
-    add_pool(Memory(store), "more", 1)
+    assert made(store, "more") == ["more-0"]
 
 
 def test_scaling_is_refused_as_well():

@@ -11,11 +11,11 @@ from kubectl_ghost.domain.dry_run import DryRun
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import MigMode, Occupancy, OccupancyKind
 from kubectl_ghost.domain.mig import MigInstance
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.operations.changes import Verb
 from kubectl_ghost.operations.fleet import hardware_of
 from kubectl_ghost.operations.occupy import OccupyRequest, apply_occupy, plan_occupy
 from kubectl_ghost.operations.reconcile import update_node
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.fleet import BOTH, DEVICE_PLUGIN, DRA, run_sync, state
 from tests.unit.operations.memory import Killed, Memory

@@ -6,10 +6,10 @@ from kubectl_ghost.cluster.resources import NODES, PODS
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import MigMode, Sharing, SharingKind
 from kubectl_ghost.domain.pools import PoolRequest
+from kubectl_ghost.domain.selection import Selection
 from kubectl_ghost.domain.splitting import SplitRequest
 from kubectl_ghost.operations.add_pool import plan_pool
 from kubectl_ghost.operations.mig_split import apply_split, plan_split
-from kubectl_ghost.operations.selecting import Selection
 from tests.unit.operations import fleet
 from tests.unit.operations.memory import Memory, Store
 

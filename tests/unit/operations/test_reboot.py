@@ -37,7 +37,7 @@ def clock(monkeypatch):
     for module in (drain, reboot):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(drain, "run_ordered", map)
-    monkeypatch.setattr(reboot, "_now", lambda: NOON + timedelta(seconds=clock.now))
+    monkeypatch.setattr(reboot, "moment", lambda: NOON + timedelta(seconds=clock.now))
     return clock
 
 

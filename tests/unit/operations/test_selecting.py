@@ -4,7 +4,8 @@ import pytest
 
 from kubectl_ghost.cluster.resources import NODES
 from kubectl_ghost.domain.errors import GhostError, InputError
-from kubectl_ghost.operations.selecting import Selection, select
+from kubectl_ghost.domain.selection import Selection
+from kubectl_ghost.operations.selecting import select
 from tests.unit.operations.fleet import FAKE, add_pool, cluster, node
 from tests.unit.operations.memory import Memory
 
