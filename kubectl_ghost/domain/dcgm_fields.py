@@ -19,6 +19,7 @@ from operator import attrgetter
 
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.domain.keys import Json
+from kubectl_ghost.domain.wording import counted
 
 DEFAULT_GROUP = "default"
 """What dcgm-exporter prints unless it is told otherwise."""
@@ -180,7 +181,7 @@ def _columns(number: int, line: str) -> list[str]:
         raise InputError(f"line {number}: a quotation mark is out of place", _LAYOUT)
     columns = [cell.strip(" ") for cell in next(csv.reader([line]))]
     if len(columns) != 3:
-        raise InputError(f"line {number}: it has {len(columns)} columns instead of 3", _LAYOUT)
+        raise InputError(f"line {number}: it has {counted(len(columns), 'column')} instead of 3", _LAYOUT)
     return columns
 
 
