@@ -30,6 +30,7 @@ COMMANDS: CommandTable = {
     "uncordon": ("Hardware", f"{_COMMANDS}.uncordon", "Mark simulated nodes as schedulable again"),
     "get": ("Look", f"{_COMMANDS}.get", "Display pools, nodes, GPUs or faults"),
     "status": ("Look", f"{_COMMANDS}.status", "Show the fleet and who holds which GPU"),
+    "metrics": ("Metrics", f"{_COMMANDS}.metrics", "Serve the DCGM metrics of the simulated GPUs"),
     "cluster": ("Engine", f"{_COMMANDS}.cluster", "Run a local control plane with kwok to put the fleet on"),
     "stages": ("Engine", f"{_COMMANDS}.stages", "Print the kwok stages for clusters that others made"),
     "options": ("Other", f"{_COMMANDS}.options", "List the global command-line options"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from kubectl_ghost.cluster import codec, requests
@@ -63,6 +64,7 @@ class Reader:
         field_selector: str | None = None,
         chunk: int = CHUNK,
         metadata_only: bool = False,
+        keep: Callable[[Json], Json] | None = None,
     ) -> Listing:
         """All objects of a type that match, each with its `apiVersion` and `kind`.
 
@@ -70,6 +72,7 @@ class Reader:
             namespace: None for all namespaces.
             chunk: how many to ask for at a time; 0 for all at once, which is faster and takes the server more memory.
             metadata_only: leave spec and status out.
+            keep: what to keep of each object, page by page, so that a large collection is never there as a whole.
         """
 
         def page(limit: int, token: str) -> Request:
@@ -94,7 +97,8 @@ class Reader:
                 # The pages so far are of a state that the server has forgotten. All at once cannot expire.
                 items, limit, token = [], 0, ""
                 continue
-            items += [_typed(item, resource) for item in _items(answer, resource, self._transport.target.server)]
+            page_items = (_typed(item, resource) for item in _items(answer, resource, self._transport.target.server))
+            items += map(keep, page_items) if keep else page_items
             metadata = _metadata(answer)
             token = str(metadata.get("continue") or "")
             if not token:
@@ -131,17 +135,34 @@ class Reader:
         """
         from kubectl_ghost.cluster import watching  # most commands look once
 
-        def since(version: str, seconds: int | None) -> Request:
-            return requests.watch(
-                resource,
-                namespace=namespace,
-                resource_version=version,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                seconds=seconds,
-            )
-
+        since = partial(
+            _watch_request,
+            resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
         return watching.follow(self._transport, since, resource_version, timeout)
+
+    def watch_once(
+        self,
+        resource: Resource,
+        *,
+        resource_version: str,
+        seconds: float,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> Iterator[tuple[str, Json]]:
+        """As `watch`, of all namespaces, but one watch alone and with its bookmarks: for who keeps track himself.
+
+        Raises:
+            Gone: the version is too old (from the iterator): list again.
+            ApiError: the watch could not be begun, or was cut off.
+        """
+        from kubectl_ghost.cluster import watching
+
+        since = partial(_watch_request, resource, label_selector=label_selector, field_selector=field_selector)
+        return watching.once(self._transport, since, resource_version, seconds)
 
     def served(self, resource: Resource) -> bool:
         """Whether this server has the type. Asked once for each group and version."""
@@ -189,6 +210,25 @@ class Reader:
             accept=request.accept,
             big=request.big,
         )
+
+
+def _watch_request(
+    resource: Resource,
+    version: str,
+    seconds: int | None,
+    *,
+    namespace: str | None = None,
+    label_selector: str | None = None,
+    field_selector: str | None = None,
+) -> Request:
+    return requests.watch(
+        resource,
+        namespace=namespace,
+        resource_version=version,
+        label_selector=label_selector,
+        field_selector=field_selector,
+        seconds=seconds,
+    )
 
 
 def _items(answer: Json, resource: Resource, server: str) -> list[Json]:

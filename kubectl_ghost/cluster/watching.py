@@ -50,14 +50,33 @@ def follow(
             time.sleep(max(0.0, min(_PAUSE, deadline - time.monotonic())))
 
 
-def _once(transport: Transport, since: Since, version: str, left: float) -> Iterator[tuple[str, Json]]:
-    """One watch to its end. Being cut off in the middle is an end like any other: the version says where to go on."""
+def once(transport: Transport, since: Since, resource_version: str, seconds: float) -> Iterator[tuple[str, Json]]:
+    """Yield (type, object), bookmarks too, of one watch until the server or the time ends it.
+
+    Raises:
+        Gone: the server no longer knows the version: list again.
+        ApiError: the watch could not be begun, or was cut off in the middle.
+    """
+    try:
+        yield from _once(transport, since, resource_version, seconds, forgiving=False)
+    except Timeout:
+        return
+
+
+def _once(
+    transport: Transport, since: Since, version: str, left: float, *, forgiving: bool = True
+) -> Iterator[tuple[str, Json]]:
+    """One watch to its end.
+
+    Args:
+        forgiving: being cut off in the middle is an end like any other: the version says where to go on.
+    """
     seconds, timeout = None, None
     if left != math.inf:
         # The server counts whole seconds; ours is the finer clock.
         seconds, timeout = math.ceil(left), left
     request = since(version, seconds)
-    with closing(_lines(transport, request, timeout)) as lines:
+    with closing(_lines(transport, request, timeout, forgiving)) as lines:
         for line in lines:
             kind, item = _event(line, transport.target.server)
             if kind == "ERROR":
@@ -78,11 +97,12 @@ def _event(line: bytes, server: str) -> tuple[str, Json]:
     return kind, item
 
 
-def _lines(transport: Transport, request: Request, timeout: float | None) -> Generator[bytes]:
+def _lines(transport: Transport, request: Request, timeout: float | None, forgiving: bool) -> Generator[bytes]:
     lines = transport.stream(request.path, request.query, timeout=timeout)
     try:
         yield from lines
     except Timeout:
         raise
     except Unreachable:
-        return
+        if not forgiving:
+            raise

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from kubectl_ghost.domain.catalogue import model
 from kubectl_ghost.domain.fault_catalogue import fault_kind
-from kubectl_ghost.domain.faults import Fault
-from kubectl_ghost.domain.hardware import NodeHardware
+from kubectl_ghost.domain.faults import Fault, accompanying_xid
+from kubectl_ghost.domain.hardware import GpuState, LastXid, NodeHardware
 from kubectl_ghost.domain.reactions import Reaction
 
 
@@ -48,8 +49,22 @@ def without_faults(hardware: NodeHardware, gpus: Iterable[int], meant: FaultFilt
         hardware = replace(hardware, faults=_left(hardware.faults, meant))
     for index in gpus:
         state = hardware.gpu(index)
-        hardware = hardware.with_gpu(index, replace(state, faults=_left(state.faults, meant)))
+        hardware = hardware.with_gpu(index, with_faults_left(hardware, state, _left(state.faults, meant)))
     return hardware
+
+
+def with_faults_left(hardware: NodeHardware, state: GpuState, left: tuple[Fault, ...]) -> GpuState:
+    """A GPU's state with these of its faults alone; the last XID of those that go is remembered."""
+    if left == state.faults:
+        return state
+    board = model(hardware.settings.model)
+    gone = [
+        LastXid(code, fault.since)
+        for fault in state.faults
+        if fault not in left and (code := accompanying_xid(fault, board)) is not None
+    ]
+    last = max((*filter(None, [state.last_xid]), *gone), key=lambda xid: xid.since, default=None)
+    return replace(state, faults=left, last_xid=last)
 
 
 def faults_at(hardware: NodeHardware, index: int | None) -> tuple[Fault, ...]:

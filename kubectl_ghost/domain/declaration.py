@@ -82,6 +82,8 @@ def _gpu_value(state: GpuState) -> Json:
         )
     if state.faults:
         value["faults"] = fault_values(state.faults)
+    if state.last_xid is not None:
+        value["lastXid"] = [state.last_xid.code, state.last_xid.since]
     return value
 
 

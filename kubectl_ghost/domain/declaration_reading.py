@@ -18,6 +18,7 @@ from kubectl_ghost.domain.hardware import (
     MOST_GPUS,
     Advertise,
     GpuState,
+    LastXid,
     MigConfig,
     MigMode,
     MigStrategy,
@@ -109,7 +110,15 @@ def _gpu(value: Any, settings: PoolSettings) -> GpuState:
         mig=None if "mig" not in state else _instances(state["mig"], settings),
         occupancy=_occupancy(state["occupied"], settings) if "occupied" in state else None,
         faults=_faults(state, of_node=False),
+        last_xid=_last_xid(state.get("lastXid")),
     )
+
+
+def _last_xid(value: Any) -> LastXid | None:
+    if value is None:
+        return None
+    code, since = value
+    return LastXid(_number(code), _text(since) and _time(since))
 
 
 def _occupancy(value: Any, settings: PoolSettings) -> Occupancy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kubectl_ghost.domain.breaking import with_faults_left
 from kubectl_ghost.domain.faults import Fault
 from kubectl_ghost.domain.hardware import NodeHardware
 from kubectl_ghost.domain.rebooting import finish_reboot, reboot_due
@@ -20,7 +21,7 @@ def without_what_is_over(hardware: NodeHardware, now: str) -> NodeHardware:
         return hardware
     current = replace(hardware, faults=_lasting(hardware.faults, now))
     for index, state in hardware.gpus:
-        current = current.with_gpu(index, replace(state, faults=_lasting(state.faults, now)))
+        current = current.with_gpu(index, with_faults_left(hardware, state, _lasting(state.faults, now)))
     return finish_reboot(current) if reboot_due(current, now) else current
 
 

@@ -230,3 +230,23 @@ def aks_xid_condition() -> tuple[str, str]:
     """Type and reason of the condition that AKS's node-problem-detector sets for any XID."""
     row = _data()["aks_xid"]
     return row["type"], row["reason"]
+
+
+def series_of_kind(name: str) -> Json:
+    """What a kind of fault does to a GPU's metrics, as it stands in the catalogue; nothing of the kind xid."""
+    row: Json = next((row for row in _data()["kinds"] if row["name"] == name), {})
+    series: Json = row.get("series", {})
+    return series
+
+
+def series_of_code(code: int) -> Json:
+    """What an XID does to a GPU's metrics beside its own series."""
+    series: Json = _data()["series_by_code"].get(str(code), {})
+    return series
+
+
+def xid_message(code: int) -> str:
+    """dcgm-exporter's `err_msg` for an XID."""
+    if code == 0:
+        return "No Error"
+    return explain(code).err_msg if code in _rows() else "Unknown Error"

@@ -134,15 +134,28 @@ class Occupancy:
 
 
 @dataclass(frozen=True, slots=True)
+class LastXid:
+    """The last XID of a GPU whose fault is gone, and when it came (RFC 3339).
+
+    The driver says what happened, never that it is over: DCGM shows the code until it is started anew.
+    """
+
+    code: int
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
 class GpuState:
     """What commands have done to one GPU.
 
-    `mig` is None while MIG mode is off, else the instances that there are (there may be none).
+    `mig` is None while MIG mode is off, else the instances that there are (there may be none). `last_xid` is of the
+    faults that are gone again, until the node is rebooted.
     """
 
     mig: tuple[MigInstance, ...] | None = None
     occupancy: Occupancy | None = None
     faults: tuple[Fault, ...] = ()
+    last_xid: LastXid | None = None
 
 
 NEW_GPU = GpuState()

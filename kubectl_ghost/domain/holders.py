@@ -8,7 +8,7 @@ pod by whoever writes (`sync`), and read from there ever after.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kubectl_ghost.domain.devices import Offer, device_of
@@ -115,6 +115,16 @@ def assignments(pods: Iterable[Json], offered: Offers) -> dict[PodName, tuple[st
     return given
 
 
+def unrecorded(
+    pods: Iterable[Json], given: Mapping[PodName, tuple[str, ...]]
+) -> Iterator[tuple[Json, tuple[str, ...]]]:
+    """The pods on which other devices, or none, are recorded than they have (`assignments`), with what they have."""
+    for pod in pods:
+        devices = given.get(pod_name(pod), ())
+        if devices and recorded_gpus(pod) != devices:
+            yield pod, devices
+
+
 def _could_be(devices: set[str], wanted: Mapping[str, int], offered: Offers) -> bool:
     by_resource = {name: len(devices & set(offered[name].devices)) for name in wanted if name in offered}
     return by_resource == wanted and sum(wanted.values()) == len(devices)
@@ -129,6 +139,11 @@ def recorded_gpus(pod: Json) -> tuple[str, ...]:
     """The devices recorded on a pod of the device-plugin path."""
     text = (pod["metadata"].get("annotations") or {}).get(GPUS_ANNOTATION, "")
     return tuple(filter(None, text.split(",")))
+
+
+def record_patch(devices: Iterable[str]) -> Json:
+    """The merge patch that records devices on a pod: the only thing that is ever written to a pod of somebody."""
+    return {"metadata": {"annotations": {GPUS_ANNOTATION: ",".join(devices)}}}
 
 
 def requested_devices(pod: Json) -> dict[str, int]:

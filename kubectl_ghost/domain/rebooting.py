@@ -43,7 +43,8 @@ def finish_reboot(hardware: NodeHardware) -> NodeHardware:
 
 
 def _cured(state: GpuState) -> GpuState:
-    return replace(state, faults=tuple(fault for fault in state.faults if not cured_by_reboot(fault)))
+    """Without the faults that a reboot cures, and without what the driver remembers."""
+    return replace(state, last_xid=None, faults=tuple(fault for fault in state.faults if not cured_by_reboot(fault)))
 
 
 def _text(moment: datetime) -> str:

@@ -23,7 +23,7 @@ def with_settings(hardware: NodeHardware, settings: PoolSettings) -> NodeHardwar
     for index, state in hardware.gpus:
         if index >= settings.gpus:
             continue
-        kept_faults = replace(state, faults=() if swapped else state.faults)
+        kept_faults = replace(state, faults=(), last_xid=None) if swapped else state
         states[index] = _remoded(kept_faults) if remode else kept_faults
     kept = replace(hardware, settings=settings, gpus=(), mig_config=None if remode else hardware.mig_config)
     for index, state in states.items():

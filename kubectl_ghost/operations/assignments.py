@@ -12,8 +12,8 @@ from kubectl_ghost.cluster.workers import run_ordered
 from kubectl_ghost.cluster.writes import Writer
 from kubectl_ghost.domain.devices import offers
 from kubectl_ghost.domain.hardware import NodeHardware
-from kubectl_ghost.domain.holders import assignments, is_finished, pod_name, recorded_gpus, requested_devices
-from kubectl_ghost.domain.keys import GPUS_ANNOTATION, Json
+from kubectl_ghost.domain.holders import assignments, is_finished, record_patch, requested_devices, unrecorded
+from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.operations.changes import Change, Verb
 
 
@@ -31,20 +31,18 @@ def record_assignments(
     for pod in pods:
         if pod.get("spec", {}).get("nodeName") in hardware and requested_devices(pod) and not is_finished(pod):
             on_node[pod["spec"]["nodeName"]].append(pod)
-    records = []
-    for name, found in on_node.items():
-        given = assignments(found, offers(hardware[name]))
-        for pod in found:
-            devices = given[pod_name(pod)]
-            if devices and recorded_gpus(pod) != devices:
-                records.append((pod, devices))
+    records = [
+        record
+        for name, found in on_node.items()
+        for record in unrecorded(found, assignments(found, offers(hardware[name])))
+    ]
 
     def record(item: tuple[Json, tuple[str, ...]]) -> Change | None:
         pod, devices = item
-        patch = {"metadata": {"annotations": {GPUS_ANNOTATION: ",".join(devices)}}}
         # A pod that changes or ends just now is recorded the next time.
         with contextlib.suppress(Conflict, NotFound):
-            return Change(PODS, Verb.ANNOTATED, writer.patch(PODS, pod, patch, node=nodes[pod["spec"]["nodeName"]]))
+            done = writer.patch(PODS, pod, record_patch(devices), node=nodes[pod["spec"]["nodeName"]])
+            return Change(PODS, Verb.ANNOTATED, done)
         return None
 
     yield from filter(None, run_ordered(record, records))

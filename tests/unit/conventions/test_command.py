@@ -3,9 +3,9 @@
 import pytest
 
 from kubectl_ghost.conventions.command import normalised
-from kubectl_ghost.conventions.durations import parse_duration
 from kubectl_ghost.conventions.messages import deleted, verbed
 from kubectl_ghost.domain.dry_run import DryRun
+from kubectl_ghost.domain.durations import parse_duration
 
 
 @pytest.mark.parametrize(

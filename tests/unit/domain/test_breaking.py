@@ -9,7 +9,7 @@ from kubectl_ghost.domain.catalogue import model
 from kubectl_ghost.domain.declaration import encode
 from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.faults import Effect, Fault, Reactor
-from kubectl_ghost.domain.hardware import NodeHardware, Occupancy
+from kubectl_ghost.domain.hardware import GpuState, LastXid, NodeHardware, Occupancy
 from kubectl_ghost.domain.pools import PoolRequest, configure
 from kubectl_ghost.domain.reactions import reaction
 
@@ -67,7 +67,11 @@ def test_a_fault_of_the_node_is_declared_once_whatever_gpus_are_named():
 def test_clearing_undoes_exactly_that():
     busy = NEW.with_gpu(2, replace(NEW.gpu(2), occupancy=Occupancy()))
     broken = with_fault(with_fault(busy, [2, 3], LOST), [], Fault("node-down", since=EARLY))
-    assert without_faults(broken, range(8), EVERYTHING, node=True) == busy
+    mended = without_faults(broken, range(8), EVERYTHING, node=True)
+    remembered = LastXid(79, EARLY)
+    assert mended == busy.with_gpu(2, replace(busy.gpu(2), last_xid=remembered)).with_gpu(
+        3, GpuState(last_xid=remembered)
+    )
     assert without_faults(broken, [3], EVERYTHING, node=False).all_faults() == [
         (None, Fault("node-down", since=EARLY)),
         (2, LOST),

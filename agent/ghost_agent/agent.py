@@ -1,0 +1,67 @@
+"""All parts of the agent put together, for a pod and for this process alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ghost_agent.fleet import Fleet
+from ghost_agent.options import AgentOptions
+from ghost_agent.recording import Recorder
+from ghost_agent.server import AgentServer
+from ghost_agent.snapshot import Snapshot
+from ghost_agent.watcher import ClusterReader, Watcher
+
+
+class Agent:
+    """Watches a cluster and serves its metrics. Listening begins at once, so that a taken port is told at once."""
+
+    def __init__(
+        self,
+        reader: ClusterReader,
+        options: AgentOptions,
+        *,
+        address: str,
+        port: int,
+        problem: Callable[[str], None],
+    ) -> None:
+        """Put it together.
+
+        Args:
+            port: 0 for any free one.
+            problem: told, once each, of what goes wrong while the agent goes on.
+
+        Raises:
+            GhostError: the port cannot be had.
+        """
+        told: set[str] = set()
+
+        def tell(text: str) -> None:
+            if text not in told:
+                told.add(text)
+                problem(text)
+
+        fleet = Fleet(options.shard, pod_labels="pod-labels" in options.compatibility)
+        self.watcher = Watcher(reader, fleet, problem=tell)
+        self.snapshot = Snapshot(fleet, options, problem=tell)
+        self.server = AgentServer(address, port, self.watcher, self.snapshot)
+        self._recorder = None if options.read_only else Recorder(reader, self.watcher, self.snapshot, problem=tell)
+
+    def start(self) -> None:
+        """Begin to watch, and to record."""
+        self.watcher.start()
+        if self._recorder is not None:
+            self._recorder.start()
+
+    def serve(self) -> None:
+        """Answer until `stop` is called or the process is interrupted."""
+        try:
+            self.server.serve_forever(poll_interval=0.2)
+        finally:
+            self.watcher.stop()
+            if self._recorder is not None:
+                self._recorder.stop()
+            self.server.server_close()
+
+    def stop(self) -> None:
+        """End `serve`, from another thread."""
+        self.server.shutdown()

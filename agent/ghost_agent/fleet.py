@@ -1,0 +1,222 @@
+"""What is known of the cluster: simulated nodes with their pods and claims, kept small, with note of what changed.
+
+Objects come in one by one from lists and watches, in any order between the collections. Of each only what attribution
+and sensors need is kept, so that thousands of pods cost megabytes.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ghost_agent.options import Shard
+from kubectl_ghost.domain.guard import is_ours
+from kubectl_ghost.domain.keys import GPU_DRIVER, GPUS_ANNOTATION, HARDWARE_ANNOTATION, MANAGED_BY_LABEL, Json
+from kubectl_ghost.domain.keys import KWOK_NODE_KEY as SIMULATED
+from kubectl_ghost.domain.load import LOAD_ANNOTATIONS
+
+NODES, PODS, CLAIMS = "nodes", "pods", "resourceclaims"
+COLLECTIONS = (NODES, PODS, CLAIMS)
+_KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_KEPT_POD_ANNOTATIONS = frozenset((GPUS_ANNOTATION, *LOAD_ANNOTATIONS))
+_KEPT_CONTAINER = ("name", "resources", "restartPolicy")
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """One node with all that concerns it; `node` is None while only pods or claims of it have been seen."""
+
+    node: Json | None = None
+    pods: dict[str, Json] = field(default_factory=dict)
+    claims: dict[str, Json] = field(default_factory=dict)
+
+
+class Fleet:
+    """The nodes of one shard. Safe to use from several threads."""
+
+    def __init__(self, shard: Shard | None = None, *, pod_labels: bool = False) -> None:
+        self._shard = shard or Shard()
+        self._pod_labels = pod_labels
+        self._lock = threading.RLock()
+        self._records: dict[str, NodeRecord] = defaultdict(NodeRecord)
+        self._pod_nodes: dict[str, str] = {}
+        self._claim_nodes: dict[str, frozenset[str]] = {}
+        self._changed: set[str] = set()
+
+    def keep(self, collection: str, item: Json) -> Json:
+        """What is kept of an object: a small copy of it, without apiVersion and kind."""
+        if collection == NODES:
+            return _small_node(item)
+        return _small_pod(item, self._pod_labels) if collection == PODS else _small_claim(item)
+
+    def replace(self, collection: str, items: Iterable[Json]) -> None:
+        """Put a whole collection, of small objects, in the place of what was known of it."""
+        with self._lock:
+            gone = set(self._known(collection))
+            for item in items:
+                gone.discard(_key(collection, item))
+                self.put(collection, item)
+            for key in gone:
+                self._remove(collection, key)
+
+    def put(self, collection: str, item: Json) -> None:
+        """An object, small, as it is now."""
+        with self._lock:
+            if collection == NODES:
+                self._put_node(item)
+            elif collection == PODS:
+                self._put_pod(item)
+            else:
+                self._put_claim(item)
+
+    def remove(self, collection: str, item: Json) -> None:
+        """An object is gone."""
+        with self._lock:
+            self._remove(collection, _key(collection, item))
+
+    def take_changed(self) -> list[tuple[str, NodeRecord | None]]:
+        """The nodes about which anything has changed since the last call: copies, None for those that are gone."""
+        with self._lock:
+            changed, self._changed = self._changed, set()
+            return [(name, self._copy(name)) for name in sorted(changed)]
+
+    def _copy(self, name: str) -> NodeRecord | None:
+        record = self._records.get(name)
+        if record is None or record.node is None:
+            return None
+        return NodeRecord(record.node, dict(record.pods), dict(record.claims))
+
+    def _known(self, collection: str) -> Iterator[str]:
+        if collection == NODES:
+            return (name for name, record in self._records.items() if record.node is not None)
+        return iter(list(self._pod_nodes if collection == PODS else self._claim_nodes))
+
+    def _put_node(self, item: Json) -> None:
+        name = item["metadata"]["name"]
+        if not is_ours(item) or not self.serves(name):
+            self._remove(NODES, name)
+            return
+        before = self._records[name].node
+        self._records[name].node = item
+        if before is None or _declared(before) != _declared(item):
+            self._changed.add(name)
+
+    def serves(self, node_name: str) -> bool:
+        """Whether a node belongs to this shard: by a hash of its name, the same in every agent."""
+        return zlib.crc32(node_name.encode()) % self._shard.total == self._shard.number - 1
+
+    def _put_pod(self, item: Json) -> None:
+        key, name = _key(PODS, item), item["spec"]["nodeName"]
+        before = self._pod_nodes.get(key)
+        if before is not None and before != name:
+            self._remove(PODS, key)
+        if name and self.serves(name):
+            self._pod_nodes[key] = name
+            self._records[name].pods[key] = item
+            self._changed.add(name)
+
+    def _put_claim(self, item: Json) -> None:
+        key, names = _key(CLAIMS, item), frozenset(filter(self.serves, _pools(item)))
+        for name in self._claim_nodes.get(key, frozenset()) - names:
+            self._forget(name, self._records[name].claims, key)
+        self._claim_nodes[key] = names
+        for name in names:
+            self._records[name].claims[key] = item
+            self._changed.add(name)
+        if not names:
+            del self._claim_nodes[key]
+
+    def _remove(self, collection: str, key: str) -> None:
+        if collection == NODES:
+            if key in self._records and self._records[key].node is not None:
+                self._records[key].node = None
+                self._changed.add(key)
+                self._tidy(key)
+        elif collection == PODS and (name := self._pod_nodes.pop(key, None)) is not None:
+            self._forget(name, self._records[name].pods, key)
+        elif collection == CLAIMS:
+            for node_name in self._claim_nodes.pop(key, ()):
+                self._forget(node_name, self._records[node_name].claims, key)
+
+    def _forget(self, name: str, known: dict[str, Json], key: str) -> None:
+        known.pop(key, None)
+        self._changed.add(name)
+        self._tidy(name)
+
+    def _tidy(self, name: str) -> None:
+        record = self._records[name]
+        if record.node is None and not record.pods and not record.claims:
+            del self._records[name]
+
+
+def _key(collection: str, item: Json) -> str:
+    metadata = item["metadata"]
+    name: str = metadata["name"]
+    return name if collection == NODES else f"{metadata['namespace']}/{name}"
+
+
+def _declared(node: Json) -> tuple[str, str]:
+    return node["metadata"]["uid"], node["metadata"]["annotations"].get(HARDWARE_ANNOTATION, "")
+
+
+def _pools(claim: Json) -> Iterator[str]:
+    allocation = claim["status"].get("allocation") or {}
+    for result in (allocation.get("devices") or {}).get("results") or ():
+        if result.get("driver") == GPU_DRIVER:
+            yield result["pool"]
+
+
+def _metadata(item: Json) -> Json:
+    return {key: item["metadata"][key] for key in _KEPT_METADATA if key in item["metadata"]}
+
+
+def _small_node(item: Json) -> Json:
+    metadata = item["metadata"]
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    kept = {key: annotations[key] for key in (HARDWARE_ANNOTATION, SIMULATED) if key in annotations}
+    marks = {MANAGED_BY_LABEL: labels[MANAGED_BY_LABEL]} if MANAGED_BY_LABEL in labels else {}
+    return {"metadata": {**_metadata(item), "labels": marks, "annotations": kept}}
+
+
+def _small_pod(item: Json, all_labels: bool) -> Json:
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+    return {
+        "metadata": {
+            **_metadata(item),
+            "annotations": {key: value for key, value in annotations.items() if key in _KEPT_POD_ANNOTATIONS},
+            "labels": labels if all_labels else {},
+        },
+        "spec": {
+            "nodeName": spec.get("nodeName", ""),
+            "containers": _containers(spec.get("containers")),
+            "initContainers": _containers(spec.get("initContainers")),
+            "resourceClaims": spec.get("resourceClaims") or (),
+        },
+        "status": {
+            key: status[key]
+            for key in ("phase", "startTime", "resourceClaimStatuses", "extendedResourceClaimStatus")
+            if key in status
+        },
+    }
+
+
+def _containers(containers: Iterable[Json] | None) -> tuple[Json, ...]:
+    return tuple({key: item[key] for key in _KEPT_CONTAINER if key in item} for item in containers or ())
+
+
+def _small_claim(item: Json) -> Json:
+    status = item.get("status") or {}
+    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    kept = [
+        {key: result[key] for key in ("request", "driver", "pool", "device", "adminAccess") if key in result}
+        for result in results
+    ]
+    reserved = [{"uid": consumer.get("uid")} for consumer in status.get("reservedFor") or ()]
+    return {
+        "metadata": _metadata(item),
+        "status": {"allocation": {"devices": {"results": kept}}, "reservedFor": reserved} if kept else {},
+    }

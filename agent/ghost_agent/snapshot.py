@@ -1,0 +1,122 @@
+"""The fleet as listed devices, brought up to date where something has changed since it was last looked at."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ghost_agent.devices import ListedNode, listed_node
+from ghost_agent.exposition import render
+from ghost_agent.fleet import Fleet, NodeRecord
+from ghost_agent.labels import spelling
+from ghost_agent.options import AgentOptions
+from ghost_agent.sampling import Sample, Sampler
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.keys import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """A pod of the device-plugin path whose devices are not written on it yet."""
+
+    pod: Json
+    node: Json
+    devices: tuple[str, ...]
+
+
+class Snapshot:
+    """All nodes at a moment. Safe to use from several threads: they look one after the other, and render at once."""
+
+    def __init__(self, fleet: Fleet, options: AgentOptions, *, problem: Callable[[str], None]) -> None:
+        self._fleet, self._options, self._problem = fleet, options, problem
+        self._words = spelling(options.compatibility)
+        self._parents = "mig-parent" in options.compatibility
+        self._sampler = Sampler(options)
+        self._nodes: dict[str, ListedNode] = {}
+        self._order: list[str] = []
+        self._unrecorded: dict[str, tuple[Unrecorded, ...]] = {}
+        self._lock = threading.Lock()
+        self.series = 0
+        """How many series the last look at everything came to."""
+
+    def nodes(self) -> list[ListedNode]:
+        """The nodes by name, as they are now."""
+        with self._lock:
+            self._update()
+            return [self._nodes[name] for name in self._order]
+
+    def node(self, name: str) -> ListedNode:
+        """One node, as it is now.
+
+        Raises:
+            KeyError: there is no such node.
+        """
+        with self._lock:
+            self._update()
+            return self._nodes[name]
+
+    def unrecorded(self) -> list[Unrecorded]:
+        """The pods of the device-plugin path whose devices are not written on them yet."""
+        with self._lock:
+            self._update()
+            return [item for found in self._unrecorded.values() for item in found]
+
+    def text(self, node_name: str | None = None, moment: float | None = None) -> Iterator[str]:
+        """The exposition of everything or of one node, in pieces.
+
+        Args:
+            moment: seconds since 1970; None for now.
+
+        Raises:
+            KeyError: there is no such node.
+        """
+        moment = time.time() if moment is None else moment
+        with self._lock:
+            self._update()
+            names: Sequence[str] = self._order if node_name is None else [node_name]
+            samples = [sample for name in names for sample in self._sampler.sample(self._nodes[name], moment)]
+            if node_name is None:
+                self.series = _count(samples)
+        return render(self._sampler.fields, samples, moment)
+
+    def _update(self) -> None:
+        changed = self._fleet.take_changed()
+        for name, record in changed:
+            before = self._nodes.pop(name, None)
+            self._unrecorded.pop(name, None)
+            if record is not None:
+                self._list(name, record)
+            if before is not None:
+                self._sampler.forget(_uuids(before) - _uuids(self._nodes.get(name)))
+        if changed:
+            self._order = sorted(self._nodes, key=_natural)
+
+    def _list(self, name: str, record: NodeRecord) -> None:
+        try:
+            node = listed_node(name, record, self._options.fields, self._words, self._parents)
+        except GhostError as error:
+            self._problem(error.message)
+            return
+        for pod, text in node.problems:
+            self._problem(f'pod "{pod}": {text}')
+        self._nodes[name] = node
+        if node.unrecorded:
+            self._unrecorded[name] = tuple(
+                Unrecorded(pod, record.node or {}, devices) for pod, devices in node.unrecorded
+            )
+
+
+def _count(samples: Sequence[Sample]) -> int:
+    return sum(len(sample.device.blocks) * sum(value is not None for value in sample.values) for sample in samples)
+
+
+def _uuids(node: ListedNode | None) -> set[str]:
+    return {gpu.uuid for gpu in node.gpus} if node else set()
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    """node-2 before node-10."""
+    stem, _, number = name.rpartition("-")
+    return (stem, int(number), "") if number.isdecimal() else (name, -1, number)

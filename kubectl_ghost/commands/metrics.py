@@ -1,0 +1,22 @@
+"""`kubectl ghost metrics`: the group; the module behind a subcommand is loaded when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from kubectl_ghost.conventions.command import CommandTable, GhostGroup
+
+_COMMANDS = "kubectl_ghost.commands"
+_SERVE, _ONCE = "Serve", "Print"
+SUBCOMMANDS: CommandTable = {
+    "serve": (_SERVE, f"{_COMMANDS}.metrics_serve", "Serve the metrics from this process"),
+    "print": (_ONCE, f"{_COMMANDS}.metrics_print", "Print what a scrape would get now"),
+}
+
+
+@click.command(cls=GhostGroup, table=SUBCOMMANDS, name="metrics")
+def command() -> None:
+    """Serve the DCGM metrics of the simulated GPUs, each series attributed to the pod that has the GPU.
+
+    What dcgm-exporter would serve on every node, from one place: names, labels, order and number formats are its own.
+    """
