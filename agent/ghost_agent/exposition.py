@@ -5,9 +5,9 @@ prometheus_client is not used for it: it would call the counters `..._total` and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ghost_agent.exporter_counters import EXPORTER_FIELDS
+from ghost_agent.exporter_counters import EXPORTER_FIELDS, XID_COUNT_FIELD
 from ghost_agent.sampling import XID_FIELD, Sample
 from kubectl_ghost.domain.dcgm_fields import Field, all_fields
 from kubectl_ghost.domain.fault_catalogue import xid_message
@@ -23,32 +23,46 @@ def render(fields: Sequence[Field], samples: Sequence[Sample], moment: float) ->
         fields: those of the samples' values, in that order.
         moment: when the samples were taken, seconds since 1970.
     """
+    for field, series in zip(fields, series_of(fields, samples, moment), strict=True):
+        lines = [f"{label} {value}\n" for label, value in series]
+        if lines:
+            yield f"# HELP {field.name} {field.help}\n# TYPE {field.name} {field.prom_type}\n{''.join(lines)}"
+
+
+Series = Iterable[tuple[str, str]]
+"""Name with labels, and the value."""
+
+
+def series_of(fields: Sequence[Field], samples: Sequence[Sample], moment: float) -> Iterator[Series]:
+    """The series of each field, in order."""
     plain = [(block.plain, sample.values) for sample in samples for block in sample.device.blocks]
     classic = {field.field_id: field.name for field in all_fields()}
     for position, field in enumerate(fields):
         name = classic[field.field_id]
         if name in EXPORTER_FIELDS:
-            lines = list(_exporter_lines(field.name, name, samples, moment))
+            yield _exporter_series(field.name, name, samples, moment)
         elif name == XID_FIELD:
-            lines = list(_xid_lines(field.name, position, samples))
+            yield _xid_series(field.name, position, samples)
         else:
-            lines = [
-                f"{field.name}{block} {values[position]}\n" for block, values in plain if values[position] is not None
-            ]
-        if lines:
-            yield f"# HELP {field.name} {field.help}\n# TYPE {field.name} {field.prom_type}\n{''.join(lines)}"
+            yield [(field.name + block, value) for block, values in plain if (value := values[position]) is not None]
 
 
-def _xid_lines(shown: str, position: int, samples: Sequence[Sample]) -> Iterator[str]:
+def _xid_series(shown: str, position: int, samples: Sequence[Sample]) -> Series:
     for sample in samples:
-        code = sample.device.xids[-1].code if sample.device.xids else 0
-        error = (code, xid_message(code))
-        for block in sample.device.blocks:
-            yield f"{shown}{block.text(error=error)} {sample.values[position]}\n"
+        code, value = _last_xid(sample), sample.values[position]
+        if value is not None:
+            for block in sample.device.blocks:
+                yield shown + block.text(error=(code, xid_message(code))), value
 
 
-def _exporter_lines(shown: str, name: str, samples: Sequence[Sample], moment: float) -> Iterator[str]:
+def _last_xid(sample: Sample) -> int:
+    return sample.device.xids[-1].code if sample.device.xids else 0
+
+
+def _exporter_series(shown: str, name: str, samples: Sequence[Sample], moment: float) -> Series:
     for sample in samples:
+        if sample.gpu.effect.xid_only and name != XID_COUNT_FIELD:
+            continue
         for labels, value in EXPORTER_FIELDS[name](sample, moment):
             for block in sample.device.blocks:
-                yield f"{shown}{block.text(labels)} {value}\n"
+                yield shown + block.text(labels), str(value)

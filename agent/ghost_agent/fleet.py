@@ -83,6 +83,12 @@ class Fleet:
             changed, self._changed = self._changed, set()
             return [(name, self._copy(name)) for name in sorted(changed)]
 
+    def records(self) -> dict[str, NodeRecord]:
+        """All nodes by name: copies."""
+        with self._lock:
+            found = {name: self._copy(name) for name in sorted(self._records)}
+            return {name: record for name, record in found.items() if record is not None}
+
     def _copy(self, name: str) -> NodeRecord | None:
         record = self._records.get(name)
         if record is None or record.node is None:

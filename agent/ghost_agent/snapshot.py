@@ -12,7 +12,7 @@ from ghost_agent.exposition import render
 from ghost_agent.fleet import Fleet, NodeRecord
 from ghost_agent.labels import spelling
 from ghost_agent.options import AgentOptions
-from ghost_agent.sampling import Sample, Sampler
+from ghost_agent.sampling import Sampler
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.keys import Json
 
@@ -77,9 +77,16 @@ class Snapshot:
             self._update()
             names: Sequence[str] = self._order if node_name is None else [node_name]
             samples = [sample for name in names for sample in self._sampler.sample(self._nodes[name], moment)]
-            if node_name is None:
-                self.series = _count(samples)
-        return render(self._sampler.fields, samples, moment)
+        pieces = render(self._sampler.fields, samples, moment)
+        return pieces if node_name is not None else self._counted(pieces)
+
+    def _counted(self, pieces: Iterator[str]) -> Iterator[str]:
+        series = 0
+        for piece in pieces:
+            # Each begins with its HELP and TYPE.
+            series += piece.count("\n") - 2
+            yield piece
+        self.series = series
 
     def _update(self) -> None:
         changed = self._fleet.take_changed()
@@ -106,10 +113,6 @@ class Snapshot:
             self._unrecorded[name] = tuple(
                 Unrecorded(pod, record.node or {}, devices) for pod, devices in node.unrecorded
             )
-
-
-def _count(samples: Sequence[Sample]) -> int:
-    return sum(len(sample.device.blocks) * sum(value is not None for value in sample.values) for sample in samples)
 
 
 def _uuids(node: ListedNode | None) -> set[str]:

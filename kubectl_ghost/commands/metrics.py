@@ -10,6 +10,7 @@ _COMMANDS = "kubectl_ghost.commands"
 _SERVE, _ONCE = "Serve", "Print"
 SUBCOMMANDS: CommandTable = {
     "serve": (_SERVE, f"{_COMMANDS}.metrics_serve", "Serve the metrics from this process"),
+    "backfill": (_ONCE, f"{_COMMANDS}.metrics_backfill", "Write the history that the fleet would have had"),
     "print": (_ONCE, f"{_COMMANDS}.metrics_print", "Print what a scrape would get now"),
 }
 
