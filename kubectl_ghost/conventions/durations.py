@@ -1,4 +1,4 @@
-"""Durations as values of flags: what kubectl's flags take."""
+"""Durations as values of flags, the way kubectl's take them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Durations in Go's notation: `300ms`, `90s`, `2m`, `1h30m`, a plain number of seconds, `0`."""
+"""Durations as users write them, in Go's notation: `300ms`, `90s`, `2m`, `1h30m`, a plain number of seconds, `0`."""
 
 from __future__ import annotations
 
 import re
+
+from kubectl_ghost.domain.wording import quoted
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 LONGEST = 10 * 365 * 86400.0
@@ -11,7 +13,7 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a duration.
+    """Seconds of a duration in Go's notation.
 
     Raises:
         ValueError: if the text is no such duration.
@@ -21,7 +23,7 @@ def parse_duration(text: str) -> float:
     elif re.fullmatch(rf"(?:{_PART.pattern})+", text):
         seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
     else:
-        raise ValueError(f"invalid duration {text!r}: use a form such as 30s, 5m or 1h30m")
+        raise ValueError(f"invalid duration {quoted(text)}: use a form such as 30s, 5m or 1h30m")
     if seconds > LONGEST:
-        raise ValueError(f"invalid duration {text!r}: it is longer than ten years")
+        raise ValueError(f"invalid duration {quoted(text)}: it is longer than ten years")
     return seconds

@@ -18,6 +18,7 @@ from kubectl_ghost.domain.keys import (
 )
 from kubectl_ghost.domain.phase_parsing import OTHER_PHASE, parse_memory, parse_phases, parse_span
 from kubectl_ghost.domain.phases import LoadPlan, Memory, constant
+from kubectl_ghost.domain.wording import quoted
 
 LOAD_ANNOTATIONS = (
     PHASES_ANNOTATION,
@@ -76,11 +77,11 @@ def _fraction(text: str) -> Memory:
     """fake-gpu-operator's part of a GPU: `0.5` is half of its memory."""
     wanted = text.strip()
     try:
-        fraction = float(wanted) if wanted.isascii() else -1.0
+        fraction = float(wanted)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no fraction from 0 to 1") from error
+        raise ValueError(f"{quoted(text)} is no fraction from 0 to 1") from error
     if not 0 < fraction <= 1:
-        raise ValueError(f"{text!r} is no fraction from 0 to 1")
+        raise ValueError(f"{quoted(text)} is no fraction from 0 to 1")
     return Memory(fraction * 100)
 
 

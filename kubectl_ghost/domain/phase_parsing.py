@@ -15,11 +15,14 @@ from functools import lru_cache
 from kubectl_ghost.domain.durations import parse_duration
 from kubectl_ghost.domain.phases import Interruption, LoadPlan, Memory, Phase
 from kubectl_ghost.domain.quantity import parse_quantity
+from kubectl_ghost.domain.wording import quoted
 
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%?")
 _RANGE = re.compile(r"(.+?)(?:\.\.|-)(.+)")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MIB = 2**20
+_MOST_PHASES = 100
+"""Of one pod: every scrape goes through them."""
 
 PHASES = {
     "download": (0.0, Memory(2)),
@@ -50,7 +53,7 @@ def parse_percent(text: str) -> float:
     """
     match = _PERCENT.fullmatch(text.strip())
     if match is None or float(match.group(1)) > 100:
-        raise ValueError(f"{text!r} is no percentage from 0 to 100")
+        raise ValueError(f"{quoted(text)} is no percentage from 0 to 100")
     return float(match.group(1))
 
 
@@ -76,11 +79,11 @@ def parse_memory(text: str) -> Memory:
     if wanted.endswith("%"):
         return Memory(parse_percent(wanted))
     try:
-        amount = parse_quantity(wanted) if wanted.isascii() else -1
+        amount = parse_quantity(wanted)
     except ArithmeticError as error:
-        raise ValueError(f"{text!r} is no amount of memory") from error
+        raise ValueError(f"{quoted(text)} is no amount of memory") from error
     if amount < _MIB or amount > 2**60:
-        raise ValueError(f"{text!r} is no amount of memory, such as 40Gi or 60%")
+        raise ValueError(f"{quoted(text)} is no amount of memory, such as 40Gi or 60%")
     return Memory(mib=int(amount // _MIB))
 
 
@@ -92,6 +95,8 @@ def parse_phases(text: str) -> LoadPlan:
         ValueError: saying which part is not understood.
     """
     items = [item.strip() for item in PRESETS.get(text.strip(), text).split(",")]
+    if len(items) > _MOST_PHASES:
+        raise ValueError(f"{quoted(text)} has more than {_MOST_PHASES} phases")
     parsed = [_item(item) for item in items]
     phases = [item for item in parsed if isinstance(item, Phase)]
     interruptions = [item for item in parsed if isinstance(item, Interruption)]
@@ -116,7 +121,7 @@ def _item(text: str) -> Phase | Interruption:
     name, timed, time = head.partition("=")
     name = name.strip()
     if _NAME.fullmatch(name) is None or len(name) > 63:
-        raise ValueError(f"{text!r} is no phase. {_FORM}")
+        raise ValueError(f"{quoted(text)} is no phase. {_FORM}")
     percent, memory = PHASES.get(name, OTHER_PHASE)
     begins = ends = percent
     for setting in settings:
@@ -126,7 +131,7 @@ def _item(text: str) -> Phase | Interruption:
         elif key.strip() == "memory":
             memory = parse_memory(value)
         else:
-            raise ValueError(f"{name!r}: {setting!r} is neither util=... nor memory=...")
+            raise ValueError(f"{name!r}: {quoted(setting)} is neither util=... nor memory=...")
     duration, returns, period = time.partition("/")
     if returns:
         return _interruption(name, duration, period, (begins + ends) / 2)

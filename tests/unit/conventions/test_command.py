@@ -5,7 +5,6 @@ import pytest
 from kubectl_ghost.conventions.command import normalised
 from kubectl_ghost.conventions.messages import deleted, verbed
 from kubectl_ghost.domain.dry_run import DryRun
-from kubectl_ghost.domain.durations import parse_duration
 
 
 @pytest.mark.parametrize(
@@ -25,19 +24,6 @@ from kubectl_ghost.domain.durations import parse_duration
 )
 def test_spellings(given, meant):
     assert normalised(given, {"--force", "--all"}) == meant
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("30s", 30), ("2m", 120), ("1h30m", 5400), ("300ms", 0.3), ("0", 0), ("15", 15)]
-)
-def test_durations(text, seconds):
-    assert parse_duration(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["100000000000h", "", "s", "5 m", "5d", "-1s", "1m-"])
-def test_no_durations(text):
-    with pytest.raises(ValueError, match="invalid duration"):
-        parse_duration(text)
 
 
 def test_sentences():

@@ -26,7 +26,7 @@ def test_parse(text, number):
     assert parse_quantity(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "x", "1gb", "1 Gi", "Gi", "1e"])
+@pytest.mark.parametrize("text", ["", "x", "1gb", "1 Gi", "Gi", "1e", "٣"])
 def test_nonsense(text):
     with pytest.raises(ValueError, match="no Kubernetes quantity"):
         parse_quantity(text)

@@ -1,0 +1,93 @@
+"""What pods say about their load: ours, fake-gpu-operator's, nothing, and nonsense, which is never fatal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_ghost.domain.load import DEFAULT_PLAN, LOAD_ANNOTATIONS, load_plan
+from kubectl_ghost.domain.phase_parsing import parse_phases
+from kubectl_ghost.domain.phases import Memory, constant
+
+PHASES, UTIL, MEMORY, THEIR_UTIL, FRACTION = LOAD_ANNOTATIONS
+
+
+def plan(**annotations):
+    names = {"phases": PHASES, "util": UTIL, "memory": MEMORY, "theirs": THEIR_UTIL, "fraction": FRACTION}
+    return load_plan({"annotations": {names[key]: value for key, value in annotations.items()}})
+
+
+def test_the_names_of_the_annotations():
+    assert LOAD_ANNOTATIONS == (
+        "kubectl-ghost.dev/phases",
+        "kubectl-ghost.dev/gpu-util",
+        "kubectl-ghost.dev/gpu-memory",
+        "run.ai/simulated-gpu-utilization",
+        "gpu-fraction",
+    )
+
+
+@pytest.mark.parametrize("metadata", [{}, {"annotations": None}, {"annotations": {"other": "1"}}])
+def test_a_pod_that_says_nothing(metadata):
+    assert load_plan(metadata) == (DEFAULT_PLAN, ())
+    assert (DEFAULT_PLAN.at(5).utilization, DEFAULT_PLAN.at(5).memory) == (85, Memory(60))
+
+
+def test_ours():
+    assert plan(util="37%", memory="40Gi") == (constant(37, Memory(mib=40960)), ())
+    assert plan(util="20..60") == (constant(40, Memory(60), 20), ())
+    assert plan(phases="training") == (parse_phases("training"), ())
+
+
+def test_a_declared_memory_holds_in_all_phases():
+    found, problems = plan(phases="download=2m,training", memory="50%")
+    assert problems == ()
+    assert {phase.memory for phase in found.phases} == {Memory(50)}
+    assert [phase.name for phase in found.phases] == ["download", "training"]
+
+
+def test_fake_gpu_operators():
+    assert plan(theirs="30") == (constant(30, Memory(60)), ())
+    assert plan(theirs="10-30") == (constant(20, Memory(60), 10), ())
+    assert plan(fraction="0.5") == (constant(85, Memory(50)), ())
+
+
+def test_ours_win():
+    assert plan(util="10", theirs="90", memory="20%", fraction="0.9") == (constant(10, Memory(20)), ())
+    assert plan(phases="idle", util="90")[0] == parse_phases("idle")
+
+
+@pytest.mark.parametrize(
+    ("text", "utilization"), [("80%", 80), ("0.5", 0.5), ("30-10", 20), ("0", 0), ("100", 100), (" 7 ", 7)]
+)
+def test_what_fake_gpu_operator_gets_wrong_is_what_it_says(text, utilization):
+    found, problems = plan(theirs=text)
+    assert (found.at(1).utilization, problems) == (utilization, ())
+
+
+@pytest.mark.parametrize("text", ["abc", "", "-5", "101", "10-", "٣٠", "9" * 1000, "1-2-3", "null"])
+def test_nonsense_is_told_and_counts_as_not_said(text):
+    found, (problem,) = plan(theirs=text)
+    assert found == DEFAULT_PLAN
+    assert problem.startswith("run.ai/simulated-gpu-utilization: ")
+    assert problem.endswith(" is no percentage from 0 to 100")
+    assert len(problem) < 200
+
+
+def test_nonsense_of_ours_leaves_theirs():
+    found, (problem,) = plan(util="abc", theirs="30")
+    assert found == constant(30, Memory(60))
+    assert problem == "kubectl-ghost.dev/gpu-util: 'abc' is no percentage from 0 to 100"
+
+
+@pytest.mark.parametrize("text", ["0", "1.5", "-1", "half", "nan", "", "inf"])
+def test_no_fraction(text):
+    found, (problem,) = plan(fraction=text)
+    assert found == DEFAULT_PLAN
+    assert problem == f"gpu-fraction: {text!r} is no fraction from 0 to 1"
+
+
+@given(st.fixed_dictionaries({}, optional={key: st.text(max_size=30) for key in LOAD_ANNOTATIONS}))
+def test_no_text_is_fatal(annotations):
+    found, problems = load_plan({"annotations": annotations})
+    assert 0 <= found.at(100).utilization <= 100
+    assert len(problems) <= len(annotations)
