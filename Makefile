@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 GHOST := $(BIN)/kubectl-ghost
 
-.PHONY: check test test-unit test-e2e bench demo build clean
+.PHONY: check test test-unit test-e2e test-consumers bench demo build clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -24,13 +24,18 @@ build: $(VENV)/.installed
 	$(GHOST) cluster build
 
 test: build
-	$(BIN)/pytest tests
+	$(BIN)/pytest tests/unit tests/e2e
 
 test-unit: $(VENV)/.installed
 	$(BIN)/pytest tests/unit
 
 test-e2e: build
 	$(BIN)/pytest tests/e2e
+
+# What real consumers make of it: Debian's Prometheus, unpacked into the user's cache folder.
+test-consumers: build
+	$(BIN)/python -m tests.consumers.prometheus_binaries
+	$(BIN)/pytest tests/consumers
 
 # Speed beside a peer measured in the same run; also written to bench.json.
 bench: build
