@@ -1,4 +1,4 @@
-"""The rule file of the tool, written once."""
+"""The rule file of the tool, written once, and the real cluster of the end-to-end tests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from kubectl_ghost.manifests.prometheus_rules import rule_file
 from kubectl_ghost.manifests.series_labels import SeriesLabels
 from kubectl_ghost.render.yaml_out import dump
+from tests.e2e.conftest import cluster, empty, user
+
+__all__ = ["cluster", "empty", "user"]
 
 
 @pytest.fixture(scope="session")

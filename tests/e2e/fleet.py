@@ -107,7 +107,8 @@ def pod(name: str, *, template: str | None = None, gpus: int = 0, **spec: Any) -
 
 def deployment(template: Json, replicas: int) -> Json:
     """A Deployment of one of `pod`'s pods."""
-    name = template["metadata"]["name"]
+    metadata = dict(template["metadata"])
+    name = metadata.pop("name")
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -115,7 +116,7 @@ def deployment(template: Json, replicas: int) -> Json:
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]},
+            "template": {"metadata": metadata, "spec": template["spec"]},
         },
     }
 
