@@ -7,11 +7,13 @@ import click
 from kubectl_ghost.conventions.command import CommandTable, GhostGroup
 
 _COMMANDS = "kubectl_ghost.commands"
-_SERVE, _ONCE = "Serve", "Print"
+_SERVE, _ONCE, _USE = "Serve", "Print", "Use"
 SUBCOMMANDS: CommandTable = {
     "serve": (_SERVE, f"{_COMMANDS}.metrics_serve", "Serve the metrics from this process"),
     "backfill": (_ONCE, f"{_COMMANDS}.metrics_backfill", "Write the history that the fleet would have had"),
     "print": (_ONCE, f"{_COMMANDS}.metrics_print", "Print what a scrape would get now"),
+    "rules": (_USE, f"{_COMMANDS}.metrics_rules", "Print alert rules for Prometheus"),
+    "dashboard": (_USE, f"{_COMMANDS}.metrics_dashboard", "Print a dashboard for Grafana"),
 }
 
 
