@@ -43,7 +43,7 @@ class Agent:
         fleet = Fleet(options.shard, pod_labels="pod-labels" in options.compatibility)
         self.watcher = Watcher(reader, fleet, problem=tell)
         self.snapshot = Snapshot(fleet, options, problem=tell)
-        self.server = AgentServer(address, port, self.watcher, self.snapshot)
+        self.server = AgentServer(address, port, self.watcher, self.snapshot, tell)
         self._recorder = None if options.read_only else Recorder(reader, self.watcher, self.snapshot, problem=tell)
 
     def start(self) -> None:

@@ -8,7 +8,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlencode
@@ -96,7 +96,9 @@ class InCluster:
         guard.permit("Pod", "patch", live=pod, body=patch, node=node)
         metadata = pod["metadata"]
         patch["metadata"] |= {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-        self._json("PATCH", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", {}, patch)
+        # A pod that changes or ends just now comes again.
+        with suppress(_Absent, _Conflict):
+            self._json("PATCH", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", {}, patch)
 
     def _json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None) -> Json:
         with self._open(method, path, query, body) as answer:
@@ -138,8 +140,12 @@ class _Absent(GhostError):
     """The API server does not know the type."""
 
 
+class _Conflict(GhostError):
+    """The object has changed since it was read."""
+
+
 def _error(code: int, message: str) -> GhostError:
-    kind = {404: _Absent, 410: Expired}.get(code, GhostError)
+    kind = {404: _Absent, 409: _Conflict, 410: Expired}.get(code, GhostError)
     return kind(message)
 
 

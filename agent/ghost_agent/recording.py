@@ -10,6 +10,8 @@ from ghost_agent.watcher import ClusterReader, Watcher
 from kubectl_ghost.domain.errors import GhostError
 
 _INTERVAL_SECONDS = 1.0
+_PAUSE_SECONDS = 15.0
+"""After a refusal, which will be another one for the next pod."""
 
 
 class Recorder:
@@ -20,7 +22,6 @@ class Recorder:
     ) -> None:
         self._reader, self._watcher, self._snapshot, self._problem = reader, watcher, snapshot, problem
         self._ended = threading.Event()
-        self._told: set[str] = set()
 
     def start(self) -> None:
         """Begin, in a thread that ends with the process."""
@@ -31,20 +32,21 @@ class Recorder:
         self._ended.set()
 
     def _loop(self) -> None:
-        while not self._ended.wait(_INTERVAL_SECONDS):
+        pause = _INTERVAL_SECONDS
+        while not self._ended.wait(pause):
+            pause = _INTERVAL_SECONDS
             # What is not known well is not written down.
-            if not self._watcher.why_stale():
-                self.round()
+            if not self._watcher.why_stale() and not self.round():
+                pause = _PAUSE_SECONDS
 
-    def round(self) -> None:
-        """Record all that is not recorded."""
+    def round(self) -> bool:
+        """Record all that is not recorded; False if the cluster does not let it."""
         for item in self._snapshot.unrecorded():
             if self._ended.is_set():
-                return
+                return True
             try:
                 self._reader.record(item.pod, item.node, item.devices)
             except GhostError as error:
-                # A pod that changes just now is recorded the next time.
-                if error.message not in self._told:
-                    self._told.add(error.message)
-                    self._problem(error.message)
+                self._problem(f"cannot record which GPUs pods have: {error.message}")
+                return False
+        return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -35,13 +36,18 @@ class AgentServer(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 1024
 
-    def __init__(self, address: str, port: int, watcher: Watcher, snapshot: Snapshot) -> None:
+    def __init__(
+        self, address: str, port: int, watcher: Watcher, snapshot: Snapshot, problem: Callable[[str], None]
+    ) -> None:
         """Begin to listen.
+
+        Args:
+            problem: told of what should not happen.
 
         Raises:
             GhostError: the port cannot be had.
         """
-        self.watcher, self.snapshot = watcher, snapshot
+        self.watcher, self.snapshot, self._problem = watcher, snapshot, problem
         self.own = SelfMetrics(watcher, snapshot)
         if ":" in address:
             self.address_family = socket.AF_INET6
@@ -58,15 +64,32 @@ class AgentServer(ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that has gone in the middle of an answer is no error of the agent's."""
+        """A client that has gone in the middle of an answer is no error of the agent's; all else is told."""
+        error = sys.exception()
+        if error is not None and not isinstance(error, OSError):
+            self._problem(f"a request failed: {type(error).__name__}: {error}")
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: AgentServer
     timeout = 60
+    _begun = False
 
     def do_GET(self) -> None:
+        try:
+            self._get()
+        except OSError:
+            raise
+        except Exception:
+            # Where the answer has begun it ends in the middle, which no client takes for a whole one.
+            self.close_connection = True
+            if not self._begun:
+                self._say(HTTPStatus.INTERNAL_SERVER_ERROR, "the agent failed; its log says how", _TEXT)
+            raise
+
+    def _get(self) -> None:
+        self._begun = False
         path = unquote(urlsplit(self.path).path)
         if path == "/metrics":
             self._scrape(path, None)
@@ -141,6 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
                 break
         big = len(held) >= _SMALL
         compressed = big and "gzip" in (self.headers.get("Accept-Encoding") or "")
+        self._begun = True
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("X-Content-Type-Options", "nosniff")

@@ -130,7 +130,10 @@ class Watcher:
             except Expired:
                 version = ""
                 self.restarts += 1
-            except GhostError as error:
+            except Exception as error:
+                # Whatever it is, a thread that died unseen would leave the fleet as it was for ever.
+                if not isinstance(error, GhostError):
+                    version = ""
                 self._failed(collection, error)
                 self._ended.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -158,12 +161,12 @@ class Watcher:
                     self._fleet.put(collection, self._fleet.keep(collection, item))
         return version
 
-    def _failed(self, collection: str, error: GhostError) -> None:
+    def _failed(self, collection: str, error: Exception) -> None:
         progress = self._progress[collection]
+        progress.error = error.message if isinstance(error, GhostError) else f"{type(error).__name__}: {error}"
         if progress.failing_since is None:
             progress.failing_since = time.monotonic()
-            self._problem(f"{collection}: {error.message}")
-        progress.error = error.message
+            self._problem(f"{collection}: {progress.error}")
 
 
 def _closable(events: Iterator[tuple[str, Json]]) -> Generator[tuple[str, Json]]:
