@@ -49,7 +49,7 @@ def command(
     """Take faults away, with all that they brought about.
 
     A TARGET is a GPU, or a node for its own faults and those of all its GPUs. Devices and allocatable come back, and a
-    node that was down becomes Ready.
+    node that was down becomes Ready. The metrics keep showing a GPU's last XID, as DCGM does, until it is rebooted.
     """
     from kubectl_ghost.commands.output import check_change_output
     from kubectl_ghost.commands.session import writer
