@@ -1,7 +1,7 @@
 """How users write down what a pod puts on its GPUs: percentages, memory, phases and presets.
 
 Phases are separated by commas: `NAME[=DURATION[/PERIOD]][:util=...][:memory=...]`. Figures that are not given are those
-of PHASES. `util=20..60` climbs over the phase's duration; in a phase without one it is the middle.
+of PHASES. `util=20..60` climbs over the phase's duration; in a phase without one, or that comes back, it is the middle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kubectl_ghost.domain.phases import Interruption, LoadPlan, Memory, Phase
 from kubectl_ghost.domain.quantity import parse_quantity
 from kubectl_ghost.domain.wording import quoted
 
-_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%?")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%?")
 _RANGE = re.compile(r"(.+?)(?:\.\.|-)(.+)")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MIB = 2**20
@@ -42,6 +42,8 @@ PRESETS = {
     "notebook-idle": "idle:util=3:memory=10%",
 }
 """Names that stand for phases. CHOICE, all of them."""
+_FIGURES = {"util": "95", "memory": "60%"}
+"""The keys of figures in phases, and what one may look like."""
 _FORM = "Write phases such as " + PRESETS["training"] + f", or one of {', '.join(PRESETS)}"
 
 
@@ -70,7 +72,7 @@ def parse_span(text: str) -> tuple[float, float]:
 
 
 def parse_memory(text: str) -> Memory:
-    """`60%`, or a quantity of at least a MiB such as `40Gi`.
+    """`60%`, or a quantity such as `40Gi`: none, or at least a MiB.
 
     Raises:
         ValueError: if it is neither, or a number without a unit, which Kubernetes would take for bytes.
@@ -80,9 +82,9 @@ def parse_memory(text: str) -> Memory:
         return Memory(parse_percent(wanted))
     try:
         amount = parse_quantity(wanted)
-    except ArithmeticError as error:
-        raise ValueError(f"{quoted(text)} is no amount of memory") from error
-    if amount < _MIB or amount > 2**60:
+    except (ValueError, ArithmeticError):
+        amount = None
+    if amount is None or 0 < amount < _MIB or not 0 <= amount <= 2**60:
         raise ValueError(f"{quoted(text)} is no amount of memory, such as 40Gi or 60%")
     return Memory(mib=int(amount // _MIB))
 
@@ -97,23 +99,33 @@ def parse_phases(text: str) -> LoadPlan:
     items = [item.strip() for item in PRESETS.get(text.strip(), text).split(",")]
     if len(items) > _MOST_PHASES:
         raise ValueError(f"{quoted(text)} has more than {_MOST_PHASES} phases")
-    parsed = [_item(item) for item in items]
-    phases = [item for item in parsed if isinstance(item, Phase)]
-    interruptions = [item for item in parsed if isinstance(item, Interruption)]
-    _check(phases, interruptions)
+    phases: list[Phase] = []
+    interruptions: list[Interruption] = []
+    for item in items:
+        parsed = _item(item)
+        _check(parsed, phases, interruptions)
+        if isinstance(parsed, Phase):
+            phases.append(parsed)
+        else:
+            interruptions.append(parsed)
     return LoadPlan(tuple(phases), interruptions[0] if interruptions else None)
 
 
-def _check(phases: Sequence[Phase], interruptions: Sequence[Interruption]) -> None:
-    if not phases:
-        raise ValueError(f"there is no phase. {_FORM}")
-    early = [phase.name for phase in phases[:-1] if phase.seconds == math.inf]
-    if early:
-        raise ValueError(f"phase {early[0]!r} has no duration and is not the last one")
-    if len(interruptions) > 1:
-        raise ValueError(f"only one phase can come back, not {' and '.join(item.name for item in interruptions)}")
-    if interruptions and phases[-1].seconds != math.inf:
-        raise ValueError(f"{interruptions[0].name!r} comes back within a phase without a duration, and there is none")
+def _check(item: Phase | Interruption, phases: Sequence[Phase], interruptions: Sequence[Interruption]) -> None:
+    """Refuse what cannot come after these phases and what comes back in them.
+
+    Raises:
+        ValueError: naming both.
+    """
+    if isinstance(item, Phase):
+        if phases and phases[-1].seconds == math.inf:
+            raise ValueError(f"phase {phases[-1].name!r} has no duration and is not the last one")
+    elif not phases:
+        raise ValueError(f"phase {item.name!r} comes back within the phase before it, and there is none")
+    elif phases[-1].seconds != math.inf:
+        raise ValueError(f"{item.name!r} comes back within a phase without a duration, and {phases[-1].name!r} has one")
+    elif interruptions:
+        raise ValueError(f"only one phase can come back, not {interruptions[0].name} and {item.name}")
 
 
 def _item(text: str) -> Phase | Interruption:
@@ -122,20 +134,17 @@ def _item(text: str) -> Phase | Interruption:
     name = name.strip()
     if _NAME.fullmatch(name) is None or len(name) > 63:
         raise ValueError(f"{quoted(text)} is no phase. {_FORM}")
+    if name in _FIGURES:
+        raise ValueError(f"{name!r} is a figure of a phase, as in training:{name}={_FIGURES[name]}")
     percent, memory = PHASES.get(name, OTHER_PHASE)
-    begins = ends = percent
-    for setting in settings:
-        key, _, value = setting.partition("=")
-        if key.strip() == "util":
-            begins, ends = parse_span(value)
-        elif key.strip() == "memory":
-            memory = parse_memory(value)
-        else:
-            raise ValueError(f"{name!r}: {quoted(setting)} is neither util=... nor memory=...")
+    figures = _figures(name, settings)
+    begins, ends = parse_span(figures["util"]) if "util" in figures else (percent, percent)
+    own_memory = parse_memory(figures["memory"]) if "memory" in figures else None
     duration, returns, period = time.partition("/")
     if returns:
-        return _interruption(name, duration, period, (begins + ends) / 2)
-    phase = Phase(name, parse_duration(duration.strip()) if timed else math.inf, begins, ends, memory)
+        seconds, every = _recurrence(name, duration, period)
+        return Interruption(name, seconds, every, (begins + ends) / 2, abs(ends - begins) / 2, own_memory)
+    phase = Phase(name, parse_duration(duration.strip()) if timed else math.inf, begins, ends, own_memory or memory)
     if phase.seconds == 0:
         raise ValueError(f"{name!r} lasts no time")
     if phase.seconds == math.inf and begins != ends:
@@ -143,10 +152,24 @@ def _item(text: str) -> Phase | Interruption:
     return phase
 
 
-def _interruption(name: str, duration: str, period: str, utilization: float) -> Interruption:
+def _figures(name: str, settings: Sequence[str]) -> dict[str, str]:
+    """What stands for `util` and `memory` behind the colons of a phase."""
+    figures: dict[str, str] = {}
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        key = key.strip()
+        if key not in _FIGURES:
+            raise ValueError(f"{name!r}: {quoted(setting)} is neither util=... nor memory=...")
+        if key in figures:
+            raise ValueError(f"{name!r}: {key} is given twice")
+        figures[key] = value
+    return figures
+
+
+def _recurrence(name: str, duration: str, period: str) -> tuple[float, float]:
     seconds, every = parse_duration(duration.strip()), parse_duration(period.strip())
     if not 0 < seconds < every:
         raise ValueError(
-            f"{name!r} has to last some time, and less than the {period.strip()} after which it comes back"
+            f"{name!r} has to last some time, and less than the {quoted(period.strip())} after which it comes back"
         )
-    return Interruption(name, seconds, every, utilization)
+    return seconds, every

@@ -52,12 +52,17 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """What comes back within the lasting phase: for the last `seconds` of every `period`."""
+    """What comes back within the lasting phase: for the last `seconds` of every `period`.
+
+    Without a memory of its own, that of the phase stays in use.
+    """
 
     name: str
     seconds: float
     period: float
     utilization: float
+    spread: float = 0.0
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class LoadPlan:
         other = self.interruption
         if phase.seconds == math.inf:
             if other is not None and passed % other.period >= other.period - other.seconds:
-                return Load(other.utilization, phase.memory, phase=other.name)
+                return Load(other.utilization, other.memory or phase.memory, other.spread, other.name)
             return Load(phase.begins, phase.memory, phase.spread, phase.name)
         utilization = phase.begins + (phase.ends - phase.begins) * passed / phase.seconds
         return Load(utilization, phase.memory, phase.spread, phase.name)

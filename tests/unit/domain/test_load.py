@@ -43,6 +43,8 @@ def test_a_declared_memory_holds_in_all_phases():
     assert problems == ()
     assert {phase.memory for phase in found.phases} == {Memory(50)}
     assert [phase.name for phase in found.phases] == ["download", "training"]
+    found, _ = plan(phases="training,checkpoint=30s/10m:memory=90%", memory="50%")
+    assert found.at(575).memory == Memory(50)
 
 
 def test_fake_gpu_operators():
@@ -79,15 +81,32 @@ def test_nonsense_of_ours_leaves_theirs():
     assert problem == "kubectl-ghost.dev/gpu-util: 'abc' is no percentage from 0 to 100"
 
 
-@pytest.mark.parametrize("text", ["0", "1.5", "-1", "half", "nan", "", "inf"])
+def test_nonsense_is_told_also_where_something_else_decides():
+    found, problems = plan(phases="idle", util="abc", memory="1Gi", theirs="-1", fraction="2")
+    assert found == plan(phases="idle", memory="1Gi")[0]
+    assert [problem.partition(": ")[0] for problem in problems] == [UTIL, THEIR_UTIL, FRACTION]
+
+
+@pytest.mark.parametrize(("text", "percent"), [("0.5", 50), ("1", 100), (" 1.0 ", 100), ("50%", 50)])
+def test_fractions(text, percent):
+    assert plan(fraction=text) == (constant(85, Memory(percent)), ())
+
+
+@pytest.mark.parametrize("text", ["0", "1.5", "-1", "half", "nan", "", "inf", "0%", "0_0.5", "\u0660.\u0665", "0,5"])
 def test_no_fraction(text):
     found, (problem,) = plan(fraction=text)
     assert found == DEFAULT_PLAN
-    assert problem == f"gpu-fraction: {text!r} is no fraction from 0 to 1"
+    assert problem == f"gpu-fraction: {text!r} is no fraction above 0 and up to 1, such as 0.5"
 
 
-@given(st.fixed_dictionaries({}, optional={key: st.text(max_size=30) for key in LOAD_ANNOTATIONS}))
-def test_no_text_is_fatal(annotations):
+PIECES = [*"0159.,:=/%- x\u0663", "..", "util", "memory", "training", "warmup", "s", "m", "Gi", "5m", "30s/10m"]
+TEXTS = st.text(max_size=30) | st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(LOAD_ANNOTATIONS, TEXTS)), st.floats(-9, 1e6))
+def test_no_text_is_fatal(annotations, age):
     found, problems = load_plan({"annotations": annotations})
-    assert 0 <= found.at(100).utilization <= 100
+    assert 0 <= found.at(age).utilization <= 100
+    assert 0 <= found.at(age).memory.of(81079) <= 81079
     assert len(problems) <= len(annotations)
+    assert all(len(problem) < 300 and problem.isprintable() for problem in problems)

@@ -49,6 +49,18 @@ def test_a_training_over_time(age, utilization, phase):
     assert (load.utilization, load.phase) == (utilization, phase)
 
 
+def test_what_comes_back_has_the_memory_of_its_phase_or_its_own():
+    plan = parse_phases("training:memory=70%,checkpoint=30s/10m")
+    assert (plan.at(1).memory, plan.at(575).memory) == (Memory(70), Memory(70))
+    plan = parse_phases("training:memory=70%,checkpoint=30s/10m:memory=4Gi")
+    assert (plan.at(1).memory, plan.at(575).memory) == (Memory(70), Memory(mib=4096))
+
+
+def test_a_range_in_what_comes_back_is_its_middle():
+    load = parse_phases("training,checkpoint=30s/10m:util=0..40").at(575)
+    assert load == Load(20, Memory(80), 20, "checkpoint")
+
+
 def test_what_has_no_lasting_phase_idles_in_the_end_and_keeps_its_memory():
     plan = parse_phases("a=10s:util=50:memory=30%")
     assert plan.at(10) == Load(0, Memory(30), phase="idle")
@@ -74,10 +86,18 @@ def test_presets_are_what_they_say(name):
         ("training:util=-5", "'-5' is no percentage"),
         ("training:utl=5", "'utl=5' is neither util=... nor memory=..."),
         ("training:memory=80", "'80' is no amount of memory, such as 40Gi or 60%"),
-        ("checkpoint=30s/10m", "there is no phase"),
-        ("warmup=5m,checkpoint=30s/10m", "comes back within a phase without a duration, and there is none"),
-        ("training,checkpoint=10m/30s", "less than the 30s after which it comes back"),
+        ("checkpoint=30s/10m", "comes back within the phase before it, and there is none"),
+        ("warmup=5m,checkpoint=30s/10m", "'checkpoint' comes back within a phase without a duration, and 'warmup' has"),
+        ("training,checkpoint=10m/30s", "less than the '30s' after which it comes back"),
+        ("training,a=1s/" + "0s" * 999, "less than the '(0s){30}...' after which it comes back"),
         ("training,a=1s/1m,b=1s/2m", "only one phase can come back, not a and b"),
+        ("checkpoint=30s/10m,training", "phase 'checkpoint' comes back within the phase before it, and there is none"),
+        ("a=1m,checkpoint=30s/10m,training", "'checkpoint' comes back within a phase without a duration, and 'a' has"),
+        ("training:util=5:util=90", "'training': util is given twice"),
+        ("training:util=5: memory=5% : memory=6%", "'training': memory is given twice"),
+        ("warmup=5m,util=50", "'util' is a figure of a phase, as in training:util=95"),
+        ("memory", "'memory' is a figure of a phase, as in training:memory=60%"),
+        ("a:memory=" + "x" * 99, "^'x{60}...' is no amount of memory, such as 40Gi or 60%$"),
         (",".join(["a=1s"] * 101), "more than 100 phases"),
     ],
 )
@@ -87,12 +107,14 @@ def test_what_is_refused_and_why(text, words):
     assert len(str(refusal.value)) < 300
 
 
-@pytest.mark.parametrize(("text", "value"), [("37", 37), ("37%", 37), (" 2.5 ", 2.5), ("0", 0), ("100%", 100)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("37", 37), ("37%", 37), (" 2.5 ", 2.5), ("0", 0), ("100%", 100), ("30 %", 30)]
+)
 def test_percentages(text, value):
     assert parse_percent(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "%", "101", "-1", "abc", "0x10", "1e2", "٣٠", "9" * 400, "30 %", "nan"])
+@pytest.mark.parametrize("text", ["", "%", "101", "-1", "abc", "0x10", "1e2", "٣٠", "9" * 400, "30  %", "nan"])
 def test_no_percentages(text):
     with pytest.raises(ValueError, match="is no percentage from 0 to 100"):
         parse_percent(text)
@@ -107,7 +129,13 @@ def test_spans_go_either_way():
 
 @pytest.mark.parametrize(
     ("text", "memory"),
-    [("60%", Memory(60)), ("40Gi", Memory(mib=40960)), ("1G", Memory(mib=953)), ("1Mi", Memory(mib=1))],
+    [
+        ("60%", Memory(60)),
+        ("40Gi", Memory(mib=40960)),
+        ("1G", Memory(mib=953)),
+        ("1Mi", Memory(mib=1)),
+        ("0", Memory(mib=0)),
+    ],
 )
 def test_memory(text, memory):
     assert parse_memory(text) == memory
@@ -115,7 +143,7 @@ def test_memory(text, memory):
 
 @pytest.mark.parametrize("text", ["80", "-1Gi", "1e999", "inf", "", "Gi", "1023Ki", "16Ei", "101%", "٤Gi"])
 def test_no_memory(text):
-    with pytest.raises(ValueError, match=r"is no |has to"):
+    with pytest.raises(ValueError, match=r"is no amount of memory, such as 40Gi or 60%|is no percentage from 0 to 100"):
         parse_memory(text)
 
 
