@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 GHOST := $(BIN)/kubectl-ghost
 
-.PHONY: check test test-unit test-e2e test-consumers bench demo build clean
+.PHONY: check test test-unit test-e2e test-consumers test-node bench demo build clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -36,6 +36,10 @@ test-e2e: build
 test-consumers: build
 	$(BIN)/python -m tests.consumers.prometheus_binaries
 	$(BIN)/pytest tests/consumers
+
+# On a real kubelet and containerd; needs root on Debian, and installs containerd, runc, iptables and CNI's plugins there.
+test-node: build
+	$(BIN)/pytest tests/realnode
 
 # Speed beside a peer measured in the same run; also written to bench.json.
 bench: build

@@ -119,11 +119,20 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.1)
 
 
+def end_tests_on_sigterm() -> None:
+    """A runner that gives up sends SIGTERM, which would end Python without a word: what was started has to go then."""
+
+    def interrupt(*_: object) -> None:
+        # Not by way of SIGINT: that is ignored where a shell has put the tests into the background.
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
 def running_cluster(user: Ghost, *flags: str) -> Iterator[E2ECluster]:
     """Make a cluster of a name that no other run has, and delete it in the end."""
     name = f"e2e-{uuid.uuid4().hex[:8]}"
-    # A runner that gives up sends SIGTERM, which would end Python without a word: the cluster has to go down then too.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    end_tests_on_sigterm()
     try:
         printed = exports(user("cluster", "up", "--name", name, *flags).stdout)
         yield E2ECluster(name, user, Path(printed["KUBECONFIG"]), Path(printed["PATH"].removesuffix(":$PATH")))
