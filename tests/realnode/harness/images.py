@@ -37,6 +37,7 @@ def require_images(python_reference: str, folders: Folders, progress: Progress) 
     if not all(archive.exists() for archive in archives):
         progress("making the images of the node from Debian's packages")
         folder.mkdir(parents=True, exist_ok=True)
+        packages.apt_get("update")
         with tempfile.TemporaryDirectory() as downloads:
             debs = packages.download([*packages.python_packages(), "busybox-static"], Path(downloads))
             busybox = [deb for deb in debs if deb.name.startswith("busybox-static_")]

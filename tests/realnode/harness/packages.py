@@ -60,7 +60,6 @@ def python_packages() -> list[str]:
 
 def download(names: list[str], folder: Path) -> list[Path]:
     """Fetch packages without installing them."""
-    apt_get("update")
     apt_get("download", *names, folder=folder)
     return sorted(folder.glob("*.deb"))
 
