@@ -97,4 +97,10 @@ RESOURCE_CLAIMS: Final = Resource("resource.k8s.io", "v1", "resourceclaims", "Re
 DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False)
 EVENTS: Final = Resource("", "v1", "events", "Event", True)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", False)
+SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount", True)
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", True)
+CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", False)
+CLUSTER_ROLE_BINDINGS: Final = Resource(
+    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", False
+)
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False)

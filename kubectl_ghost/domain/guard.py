@@ -3,6 +3,8 @@
 Simulated means: the node carries kwok's annotation. Ours means: simulated, and our managed-by label is on it. A
 simulated node of somebody else becomes ours by one patch alone, which notes what it had; it is never deleted, and
 stops being ours by one patch that gives it back.
+
+The metrics agent's objects are told by fixed names beside our label; they are made and deleted, never changed.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kubectl_ghost.domain.adoption import NOTHING, before_of, is_adopted, read_before
+from kubectl_ghost.domain.agent_objects import grants_too_much, is_agents
 from kubectl_ghost.domain.errors import GuardRefusal
 from kubectl_ghost.domain.keys import (
     ADOPTED_ANNOTATION,
@@ -147,7 +150,7 @@ def _device_class(verb: str, live: Json | None, body: Json | None, _: Json | Non
 
 
 def _pod(verb: str, live: Json | None, body: Json | None, node: Json | None) -> bool:
-    if verb in ("create", "delete") and _filler(verb, live, body, node):
+    if _filler(verb, live, body, node) or _agents("Pod", verb, live, body):
         return True
     if live is None or node is None or not is_ours(node):
         return False
@@ -170,6 +173,8 @@ def _filler(verb: str, live: Json | None, body: Json | None, _: Json | None) -> 
 
 
 def _namespace(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
+    if _agents("Namespace", verb, live, body):
+        return True
     names = {item["metadata"].get("name") for item in (live, body) if item is not None}
     return verb in ("create", "delete") and names == {FILLER_NAMESPACE} and _all_pass(has_our_label, verb, live, body)
 
@@ -190,6 +195,19 @@ def _event(verb: str, live: Json | None, body: Json | None, node: Json | None) -
         and about.get("name") == node["metadata"]["name"]
         and _all_pass(has_our_label, verb, live, body)
     )
+
+
+def _agents(kind: str, verb: str, live: Json | None, body: Json | None) -> bool:
+    """The metrics agent's pod and what it needs: made and deleted."""
+    item = {"create": body, "delete": live}.get(verb)
+    if item is None or not has_our_label(item) or not is_agents(kind, item):
+        return False
+    return verb == "delete" or not grants_too_much(kind, item)
+
+
+def _of_agent(kind: str) -> Callable[[str, Json | None, Json | None, Json | None], bool]:
+    """The check of a kind that the tool writes for nothing but the agent."""
+    return lambda verb, live, body, _: _agents(kind, verb, live, body)
 
 
 def _records_gpus_only(patch: Json) -> bool:
@@ -227,4 +245,8 @@ _CHECKS = {
     "Namespace": _namespace,
     "PriorityClass": _priority_class,
     "Event": _event,
+    "ServiceAccount": _of_agent("ServiceAccount"),
+    "ConfigMap": _of_agent("ConfigMap"),
+    "ClusterRole": _of_agent("ClusterRole"),
+    "ClusterRoleBinding": _of_agent("ClusterRoleBinding"),
 }

@@ -55,6 +55,13 @@ OS_LABEL: Final = "kubernetes.io/os"
 FILLER_NAMESPACE: Final = "kubectl-ghost-occupancy"
 """Where the pods live that keep GPUs busy (`occupy --with pods`)."""
 
+AGENT_NAMESPACE: Final = "kubectl-ghost-metrics"
+"""Where the metrics agent runs as a pod (`metrics deploy`)."""
+AGENT_NAME: Final = "kubectl-ghost-agent"
+"""Of its pod, and of all that the pod needs."""
+DIGEST_ANNOTATION: Final = "kubectl-ghost.dev/digest"
+"""On the agent's objects: a hash of what they were made from, so that a second run sees that nothing has changed."""
+
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_DRIVER: Final = "gpu.nvidia.com"
 """DRA driver name, attribute domain and DeviceClass name of NVIDIA's driver for whole GPUs."""

@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Collection, Generator, Iterator, Mapping
 
-from kubectl_ghost.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
+from kubectl_ghost.cluster.errors import Conflict
 from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.resources import NAMESPACES, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, Resource
 from kubectl_ghost.cluster.workers import run_ordered
@@ -24,14 +24,11 @@ from kubectl_ghost.domain.keys import FILLER_NAMESPACE, Json
 from kubectl_ghost.manifests import fillers as manifests
 from kubectl_ghost.manifests.fillers import fillers
 from kubectl_ghost.operations.changes import Change, Verb
+from kubectl_ghost.operations.creating import SpaceLost, create_soon, settled
 from kubectl_ghost.operations.filler_judging import Declared, Present, Work, awaited, by_name, judge, look
 from kubectl_ghost.operations.fleet import OURS
 
-_PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.2
-_NO_ACCOUNT = "error looking up service account"
-"""What the server says of a pod in a namespace so new that its service account has not been made yet."""
-_NO_CLASS = "no PriorityClass with name"
 _ATTEMPTS = 8
 
 
@@ -69,7 +66,7 @@ def _until_settled(writer: Writer, declared: Declared) -> Iterator[Change]:
     for _ in range(_ATTEMPTS):
         try:
             touched = yield from _reconcile(writer, declared)
-        except _SpaceLost:
+        except SpaceLost:
             lost = True
             time.sleep(_POLL_SECONDS)
             continue
@@ -88,10 +85,6 @@ def _classes(reader: Reader) -> list[Json]:
     return reader.list(PRIORITY_CLASSES, label_selector=OURS).items
 
 
-class _SpaceLost(Exception):
-    """The namespace went while something was made in it, with whatever had been made there before."""
-
-
 def _reconcile(writer: Writer, declared: Declared) -> Generator[Change, None, set[str]]:
     """Do it once; returns the nodes whose declarations it was done by."""
     needed = any(declared.fillers())
@@ -100,7 +93,7 @@ def _reconcile(writer: Writer, declared: Declared) -> Generator[Change, None, se
         if needed:
             raise GhostError(f'namespace "{FILLER_NAMESPACE}" exists and is not managed by kubectl-ghost')
         return set()
-    present = look(writer, _settled(writer, space, needed=needed))
+    present = look(writer, settled(writer, FILLER_NAMESPACE, space, needed=needed))
     work = judge(present, declared)
     nodes = work.nodes
     if writer.dry_run is DryRun.NONE and nodes:
@@ -130,73 +123,26 @@ def _end_space(writer: Writer, declared: Declared, present: Present, work: Work)
     return awaited(writer, declared.going) if real else set()
 
 
-def _settled(writer: Writer, space: Json | None, *, needed: bool) -> Json | None:
-    """The namespace, once one that is going has gone if another is needed."""
-    end = time.monotonic() + _PATIENCE_SECONDS
-    while space is not None and space["metadata"].get("deletionTimestamp"):
-        if not needed or writer.dry_run is not DryRun.NONE:
-            return None
-        if time.monotonic() >= end:
-            raise GhostError(
-                f'namespace "{FILLER_NAMESPACE}" is being deleted and does not go',
-                f"See what keeps it: kubectl get namespace {FILLER_NAMESPACE} -o yaml",
-            )
-        time.sleep(_POLL_SECONDS)
-        # Gone, or made anew by somebody who has waited as well.
-        space = writer.find(NAMESPACES, FILLER_NAMESPACE)
-    return space
-
-
 def _make(writer: Writer, present: Present, work: Work) -> Iterator[Change]:
     if not work.missing:
         return
     rehearsed = present.space is None
     if present.space is None:
-        yield Change(NAMESPACES, Verb.CREATED, _create(writer, NAMESPACES, manifests.namespace()))
+        yield Change(NAMESPACES, Verb.CREATED, create_soon(writer, NAMESPACES, manifests.namespace()))
     for number in sorted({filler.priority for filler in work.missing}):
         if writer.find(PRIORITY_CLASSES, manifests.priority_class_name(number)) is None:
             rehearsed = True
-            made = _create(writer, PRIORITY_CLASSES, manifests.priority_class(number))
+            made = create_soon(writer, PRIORITY_CLASSES, manifests.priority_class(number))
             yield Change(PRIORITY_CLASSES, Verb.CREATED, made)
     # In a dry run the server knows neither a namespace nor a class that would have been made just before.
     untried = rehearsed and writer.dry_run is DryRun.SERVER
 
     def create(item: tuple[Resource, Json]) -> Change:
         resource, body = item
-        return Change(resource, Verb.CREATED, body if untried else _create(writer, resource, body))
+        return Change(resource, Verb.CREATED, body if untried else create_soon(writer, resource, body))
 
     yield from run_ordered(create, [(RESOURCE_CLAIMS, manifests.claim(filler)) for filler in work.unclaimed])
     yield from run_ordered(create, [(PODS, manifests.pod(filler)) for filler in work.missing])
-
-
-def _create(writer: Writer, resource: Resource, body: Json) -> Json:
-    """Create an object, waiting for what is on its way: a namesake that goes, the namespace's service account.
-
-    Raises:
-        _SpaceLost: the namespace or the priority class is going or gone.
-    """
-    metadata, end = body["metadata"], time.monotonic() + _PATIENCE_SECONDS
-    problem: ApiError
-    while True:
-        try:
-            return writer.create(resource, body)
-        except AlreadyExists as error:
-            live, problem = writer.find(resource, metadata["name"], metadata.get("namespace")), error
-            if live is not None and not live["metadata"].get("deletionTimestamp"):
-                # Somebody else does the same at this moment.
-                return live
-        except NotFound as error:
-            raise _SpaceLost from error
-        except Forbidden as error:
-            # Whoever takes the namespace away takes the classes first.
-            if error.namespace_is_terminating or _NO_CLASS in error.message:
-                raise _SpaceLost from error
-            if _NO_ACCOUNT not in error.message:
-                raise
-            problem = error
-        if time.monotonic() >= end:
-            raise problem
-        time.sleep(_POLL_SECONDS)
 
 
 def _delete(writer: Writer, resource: Resource, items: list[Json]) -> Iterator[Change]:

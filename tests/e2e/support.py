@@ -94,11 +94,11 @@ class E2ECluster:
         """Run `kubectl ghost` against this cluster."""
         return self.user(*arguments, check=check, KUBECONFIG=str(self.kubeconfig))
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Begin `kubectl ghost` against this cluster and leave it running; what it prints comes line by line."""
         return subprocess.Popen(
             [sys.executable, "-u", "-m", "kubectl_ghost", *arguments],
-            env=self.environment(),
+            env={**self.environment(), **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

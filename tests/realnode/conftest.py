@@ -8,19 +8,18 @@ from pathlib import Path
 import pytest
 
 from kubectl_ghost.engine.kwokctl import Cluster
+from kubectl_ghost.manifests.agent import DEFAULT_IMAGE
 from tests.e2e.conftest import AUDIT_EVERYTHING
 from tests.e2e.fleet import objects
 from tests.e2e.support import E2ECluster, Ghost, eventually
 from tests.realnode.harness.machine import real_node
 from tests.realnode.harness.places import NODE_NAME
 
-PYTHON_IMAGE = "docker.io/library/python:3.13-alpine"
-
 
 @pytest.fixture(scope="session")
 def booted() -> Iterator[Cluster]:
     """The control plane and the node, taken down whatever happens."""
-    with real_node(PYTHON_IMAGE, AUDIT_EVERYTHING, print) as cluster:
+    with real_node(DEFAULT_IMAGE, AUDIT_EVERYTHING, print) as cluster:
         yield cluster
 
 
@@ -45,6 +44,7 @@ def sweep(cluster: E2ECluster) -> None:
     cluster.kubectl(
         "delete", "deployments,jobs,daemonsets,pods,resourceclaimtemplates", "--all", "--force", "--wait=true"
     )
+    cluster.ghost("metrics", "delete")
     cluster.ghost("delete-pool", "--all")
     others = [node["metadata"]["name"] for node in objects(cluster, "nodes") if node["metadata"]["name"] != NODE_NAME]
     if others:

@@ -10,9 +10,9 @@ import urllib.request
 
 import pytest
 
+from kubectl_ghost.manifests.agent import DEFAULT_IMAGE
 from tests.e2e.fleet import apply, objects, pod, running
 from tests.e2e.support import eventually
-from tests.realnode.conftest import PYTHON_IMAGE
 from tests.realnode.harness.places import NODE_NAME
 
 SERVER = """\
@@ -36,7 +36,7 @@ http.server.ThreadingHTTPServer(("", 8000), Handler).serve_forever()
 def python_pod(name, code, **spec):
     """A pod of the stock Python on the real node."""
     made = pod(name, nodeSelector={"kubernetes.io/hostname": NODE_NAME}, terminationGracePeriodSeconds=0, **spec)
-    made["spec"]["containers"] = [{"name": "main", "image": PYTHON_IMAGE, "command": ["python3", "-c", code]}]
+    made["spec"]["containers"] = [{"name": "main", "image": DEFAULT_IMAGE, "command": ["python3", "-c", code]}]
     return made
 
 

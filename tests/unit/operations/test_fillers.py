@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("in_order")
 
 @pytest.fixture(autouse=True)
 def _no_pauses_for_fillers(monkeypatch):
-    for name in ("fillers", "filler_waiting"):
+    for name in ("fillers", "filler_waiting", "creating"):
         monkeypatch.setattr(f"kubectl_ghost.operations.{name}._POLL_SECONDS", 0)
 
 
@@ -89,7 +89,7 @@ def test_the_last_filler_takes_the_namespace_and_the_classes_with_it_but_not_tho
 
 
 def test_a_namespace_that_does_not_go_is_told_of(monkeypatch):
-    monkeypatch.setattr("kubectl_ghost.operations.fillers._PATIENCE_SECONDS", 0)
+    monkeypatch.setattr("kubectl_ghost.operations.creating._PATIENCE_SECONDS", 0)
     store = fleet.cluster(1, gpus=1)
     occupy(Memory(store), kind=PODS_KIND)
     store.edit(NAMESPACES, SPACE, lambda item: item["metadata"].update(deletionTimestamp="now", finalizers=["x"]))

@@ -27,7 +27,8 @@ pytestmark = pytest.mark.usefixtures("in_order")
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr("kubectl_ghost.operations.fillers._POLL_SECONDS", 0)
+    for name in ("fillers", "creating"):
+        monkeypatch.setattr(f"kubectl_ghost.operations.{name}._POLL_SECONDS", 0)
 
 
 def make(*words):
