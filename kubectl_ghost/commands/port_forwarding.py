@@ -123,8 +123,9 @@ class _Run:
 
     @staticmethod
     def _read(stream: IO[str], take: Callable[[str], None]) -> None:
-        for line in stream:
-            take(line.strip())
+        with stream:
+            for line in stream:
+                take(line.strip())
 
     def _take_output(self, line: str) -> None:
         match = _LISTENING.match(line)

@@ -175,7 +175,7 @@ def _filler(verb: str, live: Json | None, body: Json | None, _: Json | None) -> 
 def _namespace(verb: str, live: Json | None, body: Json | None, _: Json | None) -> bool:
     if _agents("Namespace", verb, live, body):
         return True
-    names = {item["metadata"].get("name") for item in (live, body) if item is not None}
+    names = {item.get("metadata", {}).get("name") for item in (live, body) if item is not None}
     return verb in ("create", "delete") and names == {FILLER_NAMESPACE} and _all_pass(has_our_label, verb, live, body)
 
 

@@ -32,11 +32,10 @@ def cluster(booted: Cluster, tmp_path_factory: pytest.TempPathFactory) -> E2EClu
 
 
 @pytest.fixture
-def empty(cluster: E2ECluster) -> Iterator[E2ECluster]:
-    """The cluster with nothing on it but the real node, before and after."""
+def empty(cluster: E2ECluster) -> E2ECluster:
+    """The cluster with nothing on it but the real node; what a test leaves is swept before the next."""
     sweep(cluster)
-    yield cluster
-    sweep(cluster)
+    return cluster
 
 
 def sweep(cluster: E2ECluster) -> None:

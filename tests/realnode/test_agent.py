@@ -47,7 +47,9 @@ def in_pod(cluster, code):
 
 
 def can_i(cluster, verb, what):
-    asked = cluster.kubectl("auth", "can-i", verb, what, "-A", "--as", ACCOUNT, check=False)
+    resource, _, subresource = what.partition("/")
+    flags = ["--subresource", subresource] if subresource else []
+    asked = cluster.kubectl("auth", "can-i", verb, resource, *flags, "-A", "--as", ACCOUNT, check=False)
     return asked.stdout.strip() == "yes"
 
 

@@ -32,8 +32,12 @@ KNOWN = (
     resources.DEVICE_CLASSES,
     DAEMON_SETS,
     resources.EVENTS,
+    resources.SERVICE_ACCOUNTS,
+    resources.CONFIG_MAPS,
     resources.NAMESPACES,
     resources.PRIORITY_CLASSES,
+    resources.CLUSTER_ROLES,
+    resources.CLUSTER_ROLE_BINDINGS,
 )
 VERBS = {"POST": "create", "PATCH": "patch", "PUT": "replace", "DELETE": "delete"}
 Key = tuple[str, str, str]
