@@ -9,8 +9,9 @@ from kubectl_ghost.conventions.command import GhostCommand
 
 _EPILOG = """\b
 Examples:
-  # A rule file for Prometheus
+  # A rule file for Prometheus, and every field that it looks at
   kubectl ghost metrics rules > gpu-rules.yaml
+  kubectl ghost metrics serve --fields default,ecc,nvlink,violations,clock-events
 
 \b
   # The same for the Prometheus operator, where a ServiceMonitor does not honour the exporter's labels
@@ -34,8 +35,8 @@ def command(output: str, names: tuple[str, ...]) -> None:
 
     They are about dcgm-exporter's series, so they serve real GPUs as well: an alert for each recovery that NVIDIA's
     catalogue of XIDs names, alerts for what telemetry shows (throttling, memory, links, stragglers, GPUs and nodes
-    that are lost), and one for GPUs that are held and idle. Some look at fields that dcgm-exporter does not print by
-    default; --fields of metrics serve switches them on.
+    that are lost), and one for GPUs that are held and idle. Some are silent unless fields are exported that
+    dcgm-exporter does not print by default.
     """
     from kubectl_ghost.commands.output import write
     from kubectl_ghost.manifests.prometheus_rules import prometheus_rule, rule_file

@@ -33,9 +33,28 @@ class XidAlert:
 
 
 @dataclass(frozen=True, slots=True)
+class TelemetryAlert:
+    """The alert for a kind of fault that shows in telemetry.
+
+    Attributes:
+        name: of the alert.
+        kind: of the fault catalogue.
+        severity: info, warning or critical.
+        wait: how long it has to hold before it fires, in Prometheus' notation; empty: not at all.
+    """
+
+    name: str
+    kind: str
+    severity: str
+    wait: str
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The figures of data/alerts.json that alerts of telemetry are made with; what each means stands there."""
 
+    rate_minutes: int
+    memory_minutes: int
     passing_minutes: int
     pcie_replays_per_minute: int
     nvlink_crc_errors_per_second: int
@@ -80,6 +99,12 @@ def xid_alert(recovery: str | None) -> XidAlert:
 def unknown_xid_alert() -> XidAlert:
     """The alert for XIDs that the catalogue does not describe."""
     return _alert(_data()["not_in_catalogue"])
+
+
+def telemetry_alert(name: str) -> TelemetryAlert:
+    """The alert of that name."""
+    row = _data()["telemetry"][name]
+    return TelemetryAlert(name, row["kind"], row["severity"], row["wait"])
 
 
 def _alert(row: Json) -> XidAlert:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from kubectl_ghost.domain import keys
-from kubectl_ghost.domain.dcgm_fields import default_fields
 from kubectl_ghost.domain.keys import Json
 from kubectl_ghost.manifests.idle_alert import idle_alert
 from kubectl_ghost.manifests.series_labels import SeriesLabels
 from kubectl_ghost.manifests.telemetry_alerts import telemetry_alerts
 from kubectl_ghost.manifests.xid_alerts import xid_alerts
-
-_FIELD = re.compile(r"\bDCGM_\w+")
 
 
 def rule_file(labels: SeriesLabels) -> Json:
@@ -39,10 +34,3 @@ def prometheus_rule(labels: SeriesLabels) -> Json:
         "metadata": {"name": "kubectl-ghost-gpus", "labels": {keys.MANAGED_BY_LABEL: keys.MANAGED_BY}},
         "spec": rule_file(labels),
     }
-
-
-def optional_fields() -> tuple[str, ...]:
-    """Fields that dcgm-exporter does not print by default, and without which some of the alerts are silent."""
-    rules = [rule for group in rule_file(SeriesLabels())["groups"] for rule in group["rules"]]
-    used = {name for rule in rules for name in _FIELD.findall(rule["expr"])}
-    return tuple(sorted(used - {field.name for field in default_fields()}))

@@ -191,6 +191,14 @@ def test_what_is_the_whole_gpus_is_one_alert_under_mig(expect, name):
     expect(instances, [firing(SETTLED, Alert(*alert, fleet()[MIG].gpu_labels))])
 
 
+@pytest.mark.parametrize("name", ["ecc-correctable", "row-remap-pending", "nvlink-down", "nvlink-down, replays"])
+def test_a_count_that_rises_as_the_pod_goes(expect, name):
+    (field,), alert = GPU_FAULTS[name]
+    device = fleet()[BROKEN]
+    held, free = device.but(**{field: ends(0)}), replace(device, pod="").but(**{field: begins(1)})
+    expect({BROKEN: held, "the same": free}, [firing(SOON, Alert(*alert, device.gpu_labels))])
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -5,8 +5,8 @@ from importlib.resources import files
 
 import pytest
 
-from kubectl_ghost.domain.alert_catalogue import codes_by_advice, limits, unknown_xid_alert, xid_alert
-from kubectl_ghost.domain.fault_catalogue import codes, explain
+from kubectl_ghost.domain.alert_catalogue import codes_by_advice, limits, telemetry_alert, unknown_xid_alert, xid_alert
+from kubectl_ghost.domain.fault_catalogue import codes, explain, kinds
 
 RAW = json.loads(files("kubectl_ghost.data").joinpath("alerts.json").read_text())
 ROWS = [*RAW["recoveries"].values(), RAW["without_advice"], RAW["not_in_catalogue"]]
@@ -21,12 +21,19 @@ def test_every_recovery_of_the_fault_catalogue_has_an_alert():
 
 
 def test_every_figure_names_its_sources():
-    for row in [*ROWS, *RAW["limits"].values()]:
+    every = [*ROWS, *RAW["limits"].values(), *RAW["telemetry"].values()]
+    for row in every:
         assert row["source"]
         assert set(row["source"]) <= set(RAW["sources"])
     assert set(limits().__dataclass_fields__) == set(RAW["limits"])
-    used = {source for row in [*ROWS, *RAW["limits"].values()] for source in row["source"]}
+    used = {source for row in every for source in row["source"]}
     assert used == set(RAW["sources"])
+
+
+def test_every_kind_of_fault_has_an_alert():
+    silent_nodes = {"driver-crash", "node-down", "node-unreachable"}
+    told = {telemetry_alert(name).kind for name in RAW["telemetry"]}
+    assert told | silent_nodes | {"xid"} == set(kinds())
 
 
 def test_what_needs_nobody_passes():

@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from kubectl_ghost.domain.dcgm_fields import all_fields, default_fields
+from kubectl_ghost.commands.metrics_rules import command
+from kubectl_ghost.domain.dcgm_fields import all_fields, default_fields, select_fields
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.domain.fault_catalogue import codes
-from kubectl_ghost.manifests.prometheus_rules import optional_fields, prometheus_rule, rule_file
+from kubectl_ghost.manifests.prometheus_rules import prometheus_rule, rule_file
 from kubectl_ghost.manifests.series_labels import SeriesLabels, renamed
 
 PLAIN = rule_file(SeriesLabels())
@@ -40,9 +41,9 @@ def test_names_and_labels():
 def test_every_series_is_one_that_dcgm_exporter_has():
     used = {name for rule in RULES for name in FIELD.findall(rule["expr"])}
     assert used <= {field.name for field in all_fields()}
-    # By default, XIDs, lost GPUs, row remapping, PCIe, stragglers and idle GPUs are seen.
-    assert set(optional_fields()) == used - {field.name for field in default_fields()}
-    assert len(optional_fields()) == 9
+    assert len(used - {field.name for field in default_fields()}) == 9
+    said = re.search(r"metrics serve --fields (\S+)", command.epilog)[1]
+    assert used <= {field.name for field in select_fields(said)}
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
