@@ -20,8 +20,7 @@ def rule_file(labels: SeriesLabels) -> Json:
         "groups": [
             {"name": "gpu-xids", "rules": xid_alerts(labels)},
             {"name": "gpu-telemetry", "rules": telemetry_alerts(labels)},
-            # An average over a day neither changes fast nor is it cheap.
-            {"name": "gpu-idle", "interval": "5m", "rules": [idle_alert(labels)]},
+            {"name": "gpu-idle", "rules": [idle_alert(labels)]},
         ]
     }
 

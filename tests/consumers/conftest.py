@@ -1,4 +1,4 @@
-"""The rule file of the tool, written once, and the real cluster of the end-to-end tests."""
+"""The rule file as the tool prints it, and the real cluster of the end-to-end tests."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_ghost.manifests.prometheus_rules import rule_file
-from kubectl_ghost.manifests.series_labels import SeriesLabels
-from kubectl_ghost.render.yaml_out import dump
 from tests.e2e.conftest import cluster, empty, user
+from tests.e2e.support import Ghost
 
-__all__ = ["cluster", "empty", "user"]
+__all__ = ["cluster", "empty", "rules", "user"]
 
 
 @pytest.fixture(scope="session")
-def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rules(user: Ghost, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The alert rules with dcgm-exporter's own labels."""
     path = tmp_path_factory.mktemp("rules") / "rules.yaml"
-    path.write_text(dump(rule_file(SeriesLabels())), encoding="utf-8")
+    path.write_text(user("metrics", "rules").stdout, encoding="utf-8")
     return path
