@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -69,4 +70,6 @@ def serve_here(context: click.Context, options: AgentOptions, address: str, port
     click.echo(f"Serving on http://{shown}:{agent.server.port}/metrics; Ctrl-C ends it", err=True)
     ended = threading.Thread(target=agent.serve, daemon=True)
     ended.start()
-    ended.join()
+    # As kubectl's port-forward: being interrupted is how it ends, not how it fails.
+    with contextlib.suppress(KeyboardInterrupt):
+        ended.join()
