@@ -21,6 +21,8 @@ from kubectl_ghost.domain.errors import GhostError
 _TEXT, _JSON = "text/plain; charset=utf-8", "application/json"
 _SMALL = 1024
 """Bytes below which compressing an answer is not worth it."""
+_BUFFER = 64 * 1024
+"""Bytes of an answer that are sent together."""
 _INDEX = """\
 <html><head><title>kubectl-ghost agent</title></head><body><h1>kubectl-ghost agent</h1>
 <p><a href="/metrics">/metrics</a> of all simulated nodes, /nodes/NODE/metrics of one,
@@ -75,6 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: AgentServer
     timeout = 60
     _begun = False
+    # An answer leaves in few and full packets, and each at once. A small one after another would wait for the client
+    # to acknowledge the first, which clients that keep the connection do 40 ms later.
+    wbufsize = _BUFFER
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         try:
@@ -183,7 +189,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = _gzipped(_chained(held, source)) if compressed else _chained(held, source)
         for piece in body:
             if piece:
-                self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                self.wfile.write(b"%x\r\n" % len(piece))
+                self.wfile.write(piece)
+                self.wfile.write(b"\r\n")
         self.wfile.write(b"0\r\n\r\n")
 
 
