@@ -91,13 +91,13 @@ class InCluster:
                 yield event["type"], event["object"]
 
     def record(self, pod: Json, node: Json, devices: tuple[str, ...]) -> None:
-        """See ClusterReader."""
+        """See ClusterReader; a pod that changes or ends just now comes again."""
         patch = record_patch(devices)
         guard.permit("Pod", "patch", live=pod, body=patch, node=node)
         metadata = pod["metadata"]
         patch["metadata"] |= {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         # A pod that changes or ends just now comes again.
-        with suppress(_Absent, _Conflict):
+        with suppress(_Absent, _Changed):
             self._json("PATCH", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", {}, patch)
 
     def _json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None) -> Json:
@@ -137,15 +137,15 @@ class InCluster:
 
 
 class _Absent(GhostError):
-    """The API server does not know the type."""
+    """The API server does not know the type, or the object is gone."""
 
 
-class _Conflict(GhostError):
-    """The object has changed since it was read."""
+class _Changed(GhostError):
+    """The object is no longer as it was read."""
 
 
 def _error(code: int, message: str) -> GhostError:
-    kind = {404: _Absent, 409: _Conflict, 410: Expired}.get(code, GhostError)
+    kind = {404: _Absent, 409: _Changed, 410: Expired}.get(code, GhostError)
     return kind(message)
 
 
