@@ -77,11 +77,21 @@ class Fleet:
         with self._lock:
             self._remove(collection, _key(collection, item))
 
-    def take_changed(self) -> list[tuple[str, NodeRecord | None]]:
-        """The nodes about which anything has changed since the last call: copies, None for those that are gone."""
+    def changed(self) -> list[str]:
+        """The nodes about which anything has changed since they were taken."""
         with self._lock:
-            changed, self._changed = self._changed, set()
-            return [(name, self._copy(name)) for name in sorted(changed)]
+            return sorted(self._changed)
+
+    def take_changed(self, names: Iterable[str] | None = None) -> list[tuple[str, NodeRecord | None]]:
+        """The nodes about which anything has changed since they were taken: copies, None for those that are gone.
+
+        Args:
+            names: look at these alone; None for all.
+        """
+        with self._lock:
+            taken = self._changed & set(names) if names is not None else self._changed
+            self._changed = self._changed - taken
+            return [(name, self._copy(name)) for name in sorted(taken)]
 
     def records(self) -> dict[str, NodeRecord]:
         """All nodes by name: copies."""

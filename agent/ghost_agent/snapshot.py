@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ghost_agent.devices import ListedNode, listed_node
 from ghost_agent.exposition import render
@@ -15,6 +16,10 @@ from ghost_agent.options import AgentOptions
 from ghost_agent.sampling import Sampler
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.keys import Json
+
+_AT_A_TIME = 20
+"""Nodes that are brought up to date while others wait: about 10 ms."""
+_PAUSE_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,11 @@ class Unrecorded:
 
 
 class Snapshot:
-    """All nodes at a moment. Safe to use from several threads: they look one after the other, and render at once."""
+    """All nodes at a moment. Safe to use from several threads: they look one after the other, and render at once.
+
+    Who asks for one node has that one brought up to date and no other, so that a scrape of it costs the same however
+    much goes on elsewhere.
+    """
 
     def __init__(self, fleet: Fleet, options: AgentOptions, *, problem: Callable[[str], None]) -> None:
         self._fleet, self._options, self._problem = fleet, options, problem
@@ -35,7 +44,7 @@ class Snapshot:
         self._parents = "mig-parent" in options.compatibility
         self._sampler = Sampler(options)
         self._nodes: dict[str, ListedNode] = {}
-        self._order: list[str] = []
+        self._order: list[str] | None = []
         self._unrecorded: dict[str, tuple[Unrecorded, ...]] = {}
         self._lock = threading.Lock()
         self.series = 0
@@ -45,7 +54,7 @@ class Snapshot:
         """The nodes by name, as they are now."""
         with self._lock:
             self._update()
-            return [self._nodes[name] for name in self._order]
+            return [self._nodes[name] for name in self._ordered()]
 
     def node(self, name: str) -> ListedNode:
         """One node, as it is now.
@@ -54,13 +63,18 @@ class Snapshot:
             KeyError: there is no such node.
         """
         with self._lock:
-            self._update()
+            self._update([name])
             return self._nodes[name]
 
     def unrecorded(self) -> list[Unrecorded]:
         """The pods of the device-plugin path whose devices are not written on them yet."""
+        changed = iter(self._fleet.changed())
+        while names := list(islice(changed, _AT_A_TIME)):
+            with self._lock:
+                self._update(names)
+            # Nobody is in a hurry here; a scrape that waits for the lock gets it now.
+            time.sleep(_PAUSE_SECONDS)
         with self._lock:
-            self._update()
             return [item for found in self._unrecorded.values() for item in found]
 
     def text(self, node_name: str | None = None, moment: float | None = None) -> Iterator[str]:
@@ -74,8 +88,9 @@ class Snapshot:
         """
         moment = time.time() if moment is None else moment
         with self._lock:
-            self._update()
-            names: Sequence[str] = self._order if node_name is None else [node_name]
+            asked = None if node_name is None else [node_name]
+            self._update(asked)
+            names = self._ordered() if asked is None else asked
             samples = [sample for name in names for sample in self._sampler.sample(self._nodes[name], moment)]
         pieces = render(self._sampler.fields, samples, moment)
         return pieces if node_name is not None else self._counted(pieces)
@@ -88,17 +103,22 @@ class Snapshot:
             yield piece
         self.series = series
 
-    def _update(self) -> None:
-        changed = self._fleet.take_changed()
-        for name, record in changed:
+    def _update(self, names: Sequence[str] | None = None) -> None:
+        """Take in what has changed about these nodes; None for all."""
+        for name, record in self._fleet.take_changed(names):
             before = self._nodes.pop(name, None)
             self._unrecorded.pop(name, None)
             if record is not None:
                 self._list(name, record)
+            if (before is None) != (name not in self._nodes):
+                self._order = None
             if before is not None:
                 self._sampler.forget(_uuids(before) - _uuids(self._nodes.get(name)))
-        if changed:
+
+    def _ordered(self) -> list[str]:
+        if self._order is None:
             self._order = sorted(self._nodes, key=_natural)
+        return self._order
 
     def _list(self, name: str, record: NodeRecord) -> None:
         try:
