@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 from ghost_agent.fleet import Fleet
@@ -10,6 +11,12 @@ from ghost_agent.recording import Recorder
 from ghost_agent.server import AgentServer
 from ghost_agent.snapshot import Snapshot
 from ghost_agent.watcher import ClusterReader, Watcher
+
+_REMEMBERED = 1000
+"""Problems that are told once: they name pods, of which there come ever new ones."""
+_GARBAGE = 50_000
+"""New objects after which the garbage collector looks. CHOICE: after 700, Python's own, it looks some thirty times in
+a scrape of 8,000 GPUs, which makes no cycles, and takes a fifth of its time."""
 
 
 class Agent:
@@ -36,6 +43,8 @@ class Agent:
         told: set[str] = set()
 
         def tell(text: str) -> None:
+            if len(told) >= _REMEMBERED:
+                told.clear()
             if text not in told:
                 told.add(text)
                 problem(text)
@@ -48,6 +57,7 @@ class Agent:
 
     def start(self) -> None:
         """Begin to watch, and to record."""
+        gc.set_threshold(_GARBAGE)
         self.watcher.start()
         if self._recorder is not None:
             self._recorder.start()

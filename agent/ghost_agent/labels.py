@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kubectl_ghost.domain.attribution import Use
 from kubectl_ghost.domain.keys import GPU_DRIVER, Json
@@ -21,18 +21,18 @@ class Block:
     """The text between the braces of a device's series, cut where labels of single fields go.
 
     `head` ends with the host name, `labels` is the exporter's sorted map of labels, `front` and `back` are the sorted
-    attributes before and after err_code.
+    attributes before and after err_code; `plain` is all of it, for every field that has no labels of its own.
     """
 
     head: str
     labels: tuple[tuple[str, str], ...]
     front: str
     back: str
+    plain: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def plain(self) -> str:
-        """For every field that has no labels of its own."""
-        return self.text()
+    def __post_init__(self) -> None:
+        """Put it together once, not at every scrape."""
+        object.__setattr__(self, "plain", self.text())
 
     def text(self, labels: Mapping[str, str] | None = None, error: tuple[int, str] | None = None) -> str:
         """With labels of a single field.

@@ -70,6 +70,7 @@ class Watcher:
         """
         self._reader, self._fleet, self._problem = reader, fleet, problem
         self._progress = {collection: _Progress(time.monotonic()) for collection in COLLECTIONS}
+        self._versions: dict[str, str] = {}
         self._ended = threading.Event()
         self.restarts = 0
         """How often a collection had to be listed again."""
@@ -84,13 +85,13 @@ class Watcher:
         self._ended.set()
 
     def list_once(self) -> None:
-        """Read everything once, without watching.
+        """Read everything once, without watching; `start` goes on from there.
 
         Raises:
             GhostError: if the cluster cannot be read.
         """
         for collection in COLLECTIONS:
-            self._list(collection)
+            self._versions[collection] = self._list(collection)
 
     def why_stale(self) -> str:
         """Why the fleet is not known, or no longer; "" if it is."""
@@ -115,7 +116,7 @@ class Watcher:
         return True
 
     def _follow(self, collection: str) -> None:
-        pause, version = _PAUSE_SECONDS, ""
+        pause, version = _PAUSE_SECONDS, self._versions.get(collection, "")
         while not self._ended.is_set():
             try:
                 if not version:

@@ -1,0 +1,90 @@
+"""The agent's beginning, and what it tells."""
+
+from __future__ import annotations
+
+import io
+import urllib.error
+
+import pytest
+
+from ghost_agent import in_cluster
+from ghost_agent.agent import Agent
+from ghost_agent.fleet import COLLECTIONS, Fleet
+from ghost_agent.options import agent_options
+from ghost_agent.watcher import Watcher
+from kubectl_ghost.domain.errors import GhostError
+from kubectl_ghost.domain.keys import GPU_UTIL_ANNOTATION
+from tests.e2e.support import eventually
+from tests.unit.agent.fleets import Cluster, a_node, a_pod
+
+
+def test_watching_goes_on_where_the_first_look_ended():
+    cluster = Cluster(nodes=[a_node(0)])
+    watcher = Watcher(cluster, Fleet(), problem=print)
+    watcher.list_once()
+    watcher.start()
+    eventually(lambda: {entry[1] for entry in cluster.asked if entry[0] == "watch"} == set(COLLECTIONS))
+    watcher.stop()
+    assert [entry for entry in cluster.asked if entry[0] == "list"] == [("list", name) for name in COLLECTIONS]
+    assert ("watch", "pods", "pods-version") in cluster.asked
+
+
+def test_without_a_first_look_watching_begins_with_one():
+    cluster = Cluster(nodes=[a_node(0)])
+    watcher = Watcher(cluster, Fleet(), problem=print)
+    watcher.start()
+    assert watcher.wait(30)
+    watcher.stop()
+    assert sorted(entry for entry in cluster.asked if entry[0] == "list") == sorted(
+        ("list", name) for name in COLLECTIONS
+    )
+
+
+def test_a_problem_is_told_once_and_not_remembered_for_ever():
+    told = []
+    cluster = Cluster(nodes=[a_node(0)], pods=[a_pod("pod-0", **{GPU_UTIL_ANNOTATION: "much"})])
+    agent = Agent(cluster, agent_options(), address="127.0.0.1", port=0, problem=told.append)
+
+    def look(*pods):
+        cluster.collections["pods"] = list(pods)
+        agent.watcher.list_once()
+        agent.snapshot.nodes()
+
+    look(a_pod("pod-0", **{GPU_UTIL_ANNOTATION: "much"}))
+    look(a_pod("pod-0", **{GPU_UTIL_ANNOTATION: "much"}))
+    assert len(told) == 1
+    assert 'pod "default/pod-0"' in told[0]
+    for index in range(1, 1001):
+        look(a_pod(f"pod-{index}", **{GPU_UTIL_ANNOTATION: "much"}))
+    assert len(told) == 1001
+    look(a_pod("pod-0", **{GPU_UTIL_ANNOTATION: "much"}))
+    assert told[1001:] == told[:1]
+    agent.server.server_close()
+
+
+@pytest.fixture
+def answering(tmp_path, monkeypatch):
+    """A pod's own way to an API server that answers every request with a status; returns how to set it."""
+    (tmp_path / "token").write_text("t")
+    monkeypatch.setattr(in_cluster, "_ACCOUNT", tmp_path)
+    found = in_cluster.InCluster.__new__(in_cluster.InCluster)
+    found._server, found._context = "https://server", None
+
+    def answer(status):
+        def refuse(request, **_):
+            raise urllib.error.HTTPError(request.full_url, status, "no", {}, io.BytesIO(b'{"message": "so it is"}'))
+
+        monkeypatch.setattr("urllib.request.urlopen", refuse)
+        return found
+
+    return answer
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_pod_that_has_changed_or_gone_is_no_problem(answering, status):
+    answering(status).record(a_pod("pod-0"), a_node(0), ("gpu-0",))
+
+
+def test_any_other_refusal_is(answering):
+    with pytest.raises(GhostError, match="so it is"):
+        answering(403).record(a_pod("pod-0"), a_node(0), ("gpu-0",))
