@@ -76,14 +76,15 @@ def command(
             "an agent with other options runs already",
             "Leave the options out to use it as it is, or give the same ones to: kubectl ghost metrics deploy",
         )
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     nodes = real_nodes(connection) if running is None else []
     if running is None and not nodes:
         click.echo("No node of this cluster can run the agent's pod: serving from this process instead", err=True)
-        serve_here(context, options, address, port)
+        with contextlib.suppress(KeyboardInterrupt):
+            serve_here(context, options, address, port)
         return
     kubectl = users_kubectl(context)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
     if running is not None:
         _forward(connection, kubectl, address, port, timeout)
         return

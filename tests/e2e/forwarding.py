@@ -18,6 +18,21 @@ from tests.e2e.support import E2ECluster
 _SERVED = re.compile(r"(?:Forwarding|Serving on) http://localhost:(\d+)/metrics")
 
 
+def xids(text: str) -> dict[tuple[str, str], tuple[int, dict[str, str]]]:
+    """(node, gpu) -> XID and labels, of every GPU that has had one."""
+    found = {}
+    for labels, value in re.findall(r"^DCGM_FI_DEV_XID_ERRORS\{(.*)\} (\d+)$", text, re.MULTILINE):
+        pairs = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        if value != "0":
+            found[pairs["Hostname"], pairs["gpu"]] = (int(value), pairs)
+    return found
+
+
+def nodes_in(text: str) -> set[str]:
+    """The nodes that there are series of."""
+    return set(re.findall(r'Hostname="([^"]*)"', text))
+
+
 class PortForward:
     """One run of the command."""
 
@@ -67,8 +82,12 @@ class PortForward:
 def port_forward(cluster: E2ECluster, *flags: str) -> Iterator[PortForward]:
     """The command, ended at the latest when the context is."""
     path = os.pathsep.join((str(cluster.bin_dir), os.environ["PATH"]))
-    process = cluster.start("metrics", "port-forward", *flags, PATH=path)
-    # SIGINT is ignored where a shell has put the tests into the background, and so it would be here.
+    # SIGINT is ignored where a shell has put the tests into the background, and so it would be by what they start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = cluster.start("metrics", "port-forward", *flags, PATH=path)
+    finally:
+        signal.signal(signal.SIGINT, before)
     forward = PortForward(process)
     try:
         yield forward
