@@ -330,6 +330,48 @@ def test_the_words_of_a_lost_gpu_name_the_pod_that_had_it(tmp_path, rules):
     expect_from_rules(tmp_path, rules, [case(devices.values(), alert_rule_test=tests)])
 
 
+RENAMED = {"Hostname": "hostname", "UUID": "uuid", "pod": "exported_pod", "namespace": "exported_namespace"}
+
+
+def test_labels_under_other_names(tmp_path):
+    """As where a scrape does not honour the exporter's labels: `pod` is the exporter's own pod, on every series."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(dump(rule_file(renamed(f"{name}={new}" for name, new in RENAMED.items()))), encoding="utf-8")
+
+    def other(labels):
+        return {RENAMED.get(name, name): value for name, value in labels.items()}
+
+    devices = fleet() | {BROKEN: fleet()[BROKEN].reporting(13), FREE: fleet()[FREE].without()}
+    series = all_series(devices.values())
+    for one in series:
+        for name, new in RENAMED.items():
+            one["series"] = one["series"].replace(f"{name}=", f"{new}=")
+        one["series"] = one["series"].removesuffix("}") + ', namespace="gpu-operator", pod="dcgm-exporter-x"}'
+    xid = Alert(*XIDS[13], other(error(devices[BROKEN], 13)))
+    gone = lost(devices[FREE])._replace(labels=other(devices[FREE].gpu_labels))
+    words = {"pods": "ml/train-node-0-1", "summary": "XID 13 on GPU 1 of node-0: Message 13"}
+    advice = (
+        "NVIDIA H100 80GB HBM3, GPU-node-0-1, PCI 00000000:01:00.0. NVIDIA's advice: RESTART_APP, then WORKFLOW_XID_13."
+    )
+    said = {
+        "eval_time": f"{SETTLED}m",
+        "alertname": xid.name,
+        "exp_alerts": [
+            {
+                "exp_labels": xid.labels | {"severity": "warning", "recovery": "application"},
+                "exp_annotations": words | {"description": advice},
+            }
+        ],
+    }
+    test = {
+        "interval": "1m",
+        "input_series": series,
+        "promql_expr_test": [firing(SETTLED, xid, gone)],
+        "alert_rule_test": [said],
+    }
+    expect_from_rules(tmp_path, rules, [test])
+
+
 def held(name: str, gpu: int, values: str, instance: tuple[str, str] | None = None) -> dict[str, str]:
     """A day and more of the utilisation of what a pod holds, every five minutes."""
     field = "DCGM_FI_PROF_GR_ENGINE_ACTIVE" if instance else "DCGM_FI_DEV_GPU_UTIL"
