@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ghost_agent.snapshot import Snapshot, Unrecorded
 from ghost_agent.watcher import ClusterReader, Watcher
@@ -43,27 +44,43 @@ class Recorder:
                 pause = _PAUSE_SECONDS
 
     def round(self) -> bool:
-        """Record all that is not recorded; False if the cluster does not let it."""
+        """Record all that is not recorded; False if the cluster lets none of it be written."""
         waiting = deque(self._snapshot.unrecorded())
-        refused = threading.Event()
+        if not waiting:
+            return True
+        outcome = _Outcome()
         hands = [
-            threading.Thread(target=self._work_off, args=(waiting, refused), name="record-one", daemon=True)
+            threading.Thread(target=self._work_off, args=(waiting, outcome), name="record-one", daemon=True)
             for _ in range(min(_AT_ONCE, len(waiting)))
         ]
         for hand in hands:
             hand.start()
         for hand in hands:
             hand.join()
-        return not refused.is_set()
+        return outcome.written > 0
 
-    def _work_off(self, waiting: deque[Unrecorded], refused: threading.Event) -> None:
-        while waiting and not self._ended.is_set() and not refused.is_set():
+    def _work_off(self, waiting: deque[Unrecorded], outcome: _Outcome) -> None:
+        while waiting and not self._ended.is_set() and not outcome.hopeless:
             try:
                 item = waiting.popleft()
                 self._reader.record(item.pod, item.node, item.devices)
+                outcome.written += 1
             except IndexError:
                 # Another thread has taken the last one.
                 return
             except GhostError as error:
-                refused.set()
+                outcome.refused += 1
                 self._problem(f"cannot record which GPUs pods have: {error.message}")
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """How a round goes. The threads count without a lock: a miscount would only end it a little later."""
+
+    written: int = 0
+    refused: int = 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing but refusals has come so far: the next pod would be another one."""
+        return not self.written and self.refused > _AT_ONCE

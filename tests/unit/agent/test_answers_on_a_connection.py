@@ -23,7 +23,7 @@ class Server(AgentServer):
     """Remembers whether each connection sends at once what it has, when the connection has ended."""
 
     def __init__(self, watcher, snapshot):
-        super().__init__("127.0.0.1", 0, watcher, snapshot)
+        super().__init__("127.0.0.1", 0, watcher, snapshot, print)
         self.at_once = []
 
     def finish_request(self, request, client_address):

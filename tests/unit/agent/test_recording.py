@@ -65,9 +65,24 @@ def test_one_that_cannot_be_written_is_told_and_does_not_stop_the_others():
         nodes=[a_node(0), a_node(1)], pods=[a_pod(f"pod-{index}", f"node-{index // 2}") for index in range(4)]
     )
     writing, told = recorder(cluster)
-    writing.round()
+    assert writing.round() is True
     assert sorted(entry[1] for entry in cluster.asked if entry[0] == "record") == ["pod-0", "pod-1", "pod-2"]
-    assert told == ["pods is forbidden"]
+    assert told == ["cannot record which GPUs pods have: pods is forbidden"]
+
+
+def test_where_nothing_can_be_written_it_gives_up_for_a_while():
+    asked = []
+
+    class Forbidding(Cluster):
+        def record(self, pod, node, devices):
+            asked.append(pod["metadata"]["name"])
+            raise GhostError("pods is forbidden")
+
+    pods = [a_pod(f"pod-{index}", f"node-{index // 8}") for index in range(200)]
+    cluster = Forbidding(nodes=[a_node(index) for index in range(25)], pods=pods)
+    writing, _ = recorder(cluster)
+    assert writing.round() is False
+    assert 8 < len(asked) < 40
 
 
 def test_after_its_end_nothing_is_written():
