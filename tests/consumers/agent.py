@@ -6,11 +6,15 @@ import contextlib
 import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tests.e2e.support import E2ECluster
 
 Json = dict[str, Any]
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "prometheus.yaml"
 
 
 @contextlib.contextmanager
@@ -29,15 +33,12 @@ def serving(cluster: E2ECluster, *flags: str) -> Iterator[int]:
 
 
 def scraping(port: int, *rule_files: str) -> Json:
-    """A configuration that finds every node through the agent's /sd, and looks once a second."""
-    return {
-        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": list(rule_files),
-        "scrape_configs": [
-            {
-                "job_name": "gpus",
-                "honor_labels": True,
-                "http_sd_configs": [{"url": f"http://127.0.0.1:{port}/sd", "refresh_interval": "1s"}],
-            }
-        ],
-    }
+    """The configuration of the documentation, on another port and looking once a second."""
+    text = EXAMPLE.read_text(encoding="utf-8").replace("localhost:9400", f"127.0.0.1:{port}")
+    config: Json = yaml.safe_load(text)
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["rule_files"] = list(rule_files)
+    for job in config["scrape_configs"]:
+        for found in job["http_sd_configs"]:
+            found["refresh_interval"] = "1s"
+    return config
