@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kubectl_ghost.domain.catalogue import model
-from kubectl_ghost.domain.devices import Device, gpu_devices, table_of
+from kubectl_ghost.domain.devices import Device, gpu_devices, table_of, whole_beside_parts
 from kubectl_ghost.domain.hardware import MigMode, NodeHardware
 from kubectl_ghost.domain.identity import gpu_name
 from kubectl_ghost.domain.mig import MigInstance
@@ -46,7 +46,8 @@ def listed_devices(hardware: NodeHardware, index: int, used: Collection[str]) ->
     """What DCGM lists of a GPU: whether it is in MIG mode, and the GPU itself or in its place its instances.
 
     A GPU in MIG mode without instances is listed itself. Where MIG is dynamic the instances are those that somebody
-    uses, or that are declared busy; the driver makes them when they are claimed.
+    uses, or that are declared busy; the driver makes them when they are claimed. A GPU that is not published whole
+    beside its parts stays in MIG mode without any.
 
     Args:
         used: the names of the node's devices that are used.
@@ -59,7 +60,7 @@ def listed_devices(hardware: NodeHardware, index: int, used: Collection[str]) ->
         found = tuple(
             device for device in candidates if device.instance and (device.name in used or device.instance in busy)
         )
-        return bool(found), found or (whole,)
+        return bool(found) or not whole_beside_parts(hardware.settings.model), found or (whole,)
     if state.mig is None:
         return False, (whole,)
     return True, tuple(gpu_devices(hardware, index)) or (whole,)
