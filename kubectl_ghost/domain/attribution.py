@@ -78,9 +78,9 @@ def uses(
     return {device: tuple(sorted(users.items(), key=_order)) for device, users in sorted(found.items())}
 
 
-def _order(item: tuple[Use, Json]) -> tuple[str, str, str, str]:
+def _order(item: tuple[Use, Json]) -> tuple[str, ...]:
     use, _ = item
-    return use.namespace, use.pod, use.container, use.replica
+    return use.namespace, use.pod, use.container, use.replica, use.claim.name if use.claim else ""
 
 
 def _results(claim: Json, node_name: str) -> Iterator[Json]:
@@ -100,18 +100,25 @@ def _claim_uses(claim: Json, result: Json, pod: Json) -> Iterator[Use]:
 
 
 def _containers_of_request(pod: Json, claim_name: str, request: str) -> list[str]:
-    """The containers that a request of a claim is for."""
+    """The containers that a request of a claim is for.
+
+    Init containers that end are looked at only where no other container names it: the kubelet does not list them
+    (pkg/kubelet/apis/podresources/server_v1.go), and a GPU would be counted twice.
+    """
     extended = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
     if extended.get("resourceClaimName") == claim_name:
         mappings = extended.get("requestMappings") or ()
         return [mapping["containerName"] for mapping in mappings if mapping["requestName"] == request]
     local = _local_names(pod, claim_name)
-    return [
-        container["name"]
+    naming = [
+        container
         for container in _containers(pod)
         for reference in container.get("resources", {}).get("claims") or ()
         if reference["name"] in local and reference.get("request", request) == request
     ]
+    passing = [item for item in pod.get("spec", {}).get("initContainers") or () if item.get("restartPolicy") != "Always"]
+    lasting = [container for container in naming if container not in passing]
+    return [container["name"] for container in lasting or naming]
 
 
 def _local_names(pod: Json, claim_name: str) -> set[str]:

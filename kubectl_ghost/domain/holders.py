@@ -104,7 +104,7 @@ def assignments(pods: Iterable[Json], offered: Offers) -> dict[PodName, tuple[st
     for pod, wanted in asking:
         recorded = recorded_gpus(pod)
         # A record that cannot be true (a copied manifest has one) is no record.
-        if _could_be(set(recorded) - taken, wanted, offered):
+        if _could_be(recorded, taken, wanted, offered):
             given[pod_name(pod)] = recorded
             taken |= set(recorded)
     for pod, wanted in asking:
@@ -125,9 +125,10 @@ def unrecorded(
             yield pod, devices
 
 
-def _could_be(devices: set[str], wanted: Mapping[str, int], offered: Offers) -> bool:
+def _could_be(recorded: Sequence[str], taken: set[str], wanted: Mapping[str, int], offered: Offers) -> bool:
+    devices = set(recorded) - taken
     by_resource = {name: len(devices & set(offered[name].devices)) for name in wanted if name in offered}
-    return by_resource == wanted and sum(wanted.values()) == len(devices)
+    return by_resource == wanted and sum(wanted.values()) == len(recorded)
 
 
 def _free(offered: Offers, resource: str, taken: set[str]) -> list[str]:
