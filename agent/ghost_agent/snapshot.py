@@ -140,6 +140,6 @@ def _uuids(node: ListedNode | None) -> set[str]:
 
 
 def _natural(name: str) -> tuple[str, int, str]:
-    """node-2 before node-10."""
+    """node-2 before node-10; node-02, which somebody else made, beside node-2 and always on the same side."""
     stem, _, number = name.rpartition("-")
-    return (stem, int(number), "") if number.isdecimal() else (name, -1, number)
+    return (stem, int(number), name) if number.isdecimal() else (name, -1, name)
