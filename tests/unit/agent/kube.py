@@ -28,7 +28,9 @@ def hardware(gpus=2, *, model="h100-sxm5-80gb", pool="node", index=0, advertise=
 
 def split(*layout, **more):
     """A GPU in MIG mode with these instances, each `1g.10gb:0`."""
-    instances = tuple(MigInstance(profile, int(start)) for profile, _, start in (part.partition(":") for part in layout))
+    instances = tuple(
+        MigInstance(profile, int(start)) for profile, _, start in (part.partition(":") for part in layout)
+    )
     return GpuState(mig=instances, **more)
 
 
@@ -103,9 +105,7 @@ def claim(name, devices, *pods, on="node-0", namespace="default", request="r0", 
         "spec": {"devices": {"requests": [{"name": request}]}},
         "status": {
             "allocation": {"devices": {"results": results}, "nodeSelector": {}},
-            "reservedFor": [
-                {"resource": "pods", "name": item, "uid": f"uid-{namespace}-{item}"} for item in pods
-            ],
+            "reservedFor": [{"resource": "pods", "name": item, "uid": f"uid-{namespace}-{item}"} for item in pods],
         },
     }
 
@@ -162,4 +162,3 @@ def agent(*items, **options):
 def scrape(*items, moment=NOON, node_name=None, **options):
     """What a scrape of a new agent that knows these objects gets."""
     return agent(*items, **options).text(moment, node_name)
-
