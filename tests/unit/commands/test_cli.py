@@ -12,7 +12,10 @@ from kubectl_ghost.conventions.exit_codes import ExitCode
 from kubectl_ghost.conventions.global_flags import global_options
 
 NO_CLUSTER = ["--kubeconfig", "/dev/null", "--server", "https://127.0.0.1:1"]
-HEAVY = {"kubernetes", "yaml", "rich", "urllib3", "requests", "ssl", "json", "importlib.metadata", "concurrent.futures"}
+HEAVY = {
+    *("kubernetes", "yaml", "rich", "urllib3", "requests", "ssl", "json", "importlib.metadata", "concurrent.futures"),
+    *("prometheus_client", "ghost_agent"),
+}
 
 
 def every_command():
