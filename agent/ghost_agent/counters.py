@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 
-from ghost_agent.devices import ListedGpu
+from ghost_agent.listed import ListedGpu
 from kubectl_ghost.domain.fault_series import FieldValues
 from kubectl_ghost.domain.telemetry import Readings, Sensors, rates
 

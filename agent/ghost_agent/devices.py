@@ -1,4 +1,4 @@
-"""One node of the fleet as the devices that dcgm-exporter would list there, with all but what the time decides."""
+"""From what is known of a node to the devices that dcgm-exporter would list there."""
 
 from __future__ import annotations
 
@@ -9,81 +9,22 @@ from datetime import UTC, datetime
 
 from ghost_agent.fleet import NodeRecord
 from ghost_agent.labels import Block, Identity, Spelling, free_block, used_block
+from ghost_agent.listed import ListedDevice, ListedGpu, ListedNode, Work
 from kubectl_ghost.domain.attribution import Users, uses
 from kubectl_ghost.domain.board_figures import board_figures
 from kubectl_ghost.domain.catalogue import driver, model
 from kubectl_ghost.domain.dcgm_fields import Field
 from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.devices import Device, offers
-from kubectl_ghost.domain.fault_series import SeriesEffect, effect_on, xids_on
+from kubectl_ghost.domain.fault_series import effect_on, xids_on
 from kubectl_ghost.domain.hardware import LastXid, NodeHardware
 from kubectl_ghost.domain.holders import assignments, is_finished, unrecorded
 from kubectl_ghost.domain.identity import gpu_uuid, pci_addresses
-from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION, Json
+from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION
 from kubectl_ghost.domain.load import DEFAULT_PLAN, load_plan
 from kubectl_ghost.domain.mig import mig_uuid
 from kubectl_ghost.domain.mig_instances import instance_figures, listed_devices
-from kubectl_ghost.domain.phases import LoadPlan
 from kubectl_ghost.domain.telemetry import VARIANTS
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a pod does on a device: its plan, and since when (seconds since 1970)."""
-
-    plan: LoadPlan
-    since: float
-
-
-@dataclass(frozen=True, slots=True)
-class ListedDevice:
-    """A GPU or MIG instance. `blocks` are the labels of its series, one for each container that uses it.
-
-    Attributes:
-        share: the part of its GPU's compute slices that it has.
-        xids: every XID that is known of, the latest last.
-    """
-
-    name: str
-    blocks: tuple[Block, ...]
-    work: tuple[Work, ...]
-    memory_mib: int
-    reserved_mib: int
-    share: float
-    xids: tuple[LastXid, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ListedGpu:
-    """A GPU with the devices that are listed in its place.
-
-    `created` is when its counters began, `peers` are the indices of the node's other GPUs.
-    """
-
-    uuid: str
-    model: str
-    variant: int
-    mig_mode: bool
-    effect: SeriesEffect
-    created: float
-    peers: tuple[int, ...]
-    devices: tuple[ListedDevice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ListedNode:
-    """A node's GPUs in their order. `answers` is False where its exporter could not be reached.
-
-    `problems` are sentences about pods whose declared load is not understood, by pod; `unrecorded` are pods of the
-    device-plugin path with the devices that are to be written on them.
-    """
-
-    name: str
-    pool: str
-    answers: bool
-    gpus: tuple[ListedGpu, ...]
-    problems: tuple[tuple[str, str], ...] = ()
-    unrecorded: tuple[tuple[Json, tuple[str, ...]], ...] = ()
 
 
 def listed_node(name: str, record: NodeRecord, fields: Collection[Field], words: Spelling, parents: bool) -> ListedNode:

@@ -13,16 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ghost_agent.options import Shard
+from ghost_agent.small_objects import small_claim, small_node, small_pod
 from kubectl_ghost.domain.guard import is_ours
-from kubectl_ghost.domain.keys import GPU_DRIVER, GPUS_ANNOTATION, HARDWARE_ANNOTATION, MANAGED_BY_LABEL, Json
-from kubectl_ghost.domain.keys import KWOK_NODE_KEY as SIMULATED
-from kubectl_ghost.domain.load import LOAD_ANNOTATIONS
+from kubectl_ghost.domain.keys import GPU_DRIVER, HARDWARE_ANNOTATION, Json
 
 NODES, PODS, CLAIMS = "nodes", "pods", "resourceclaims"
 COLLECTIONS = (NODES, PODS, CLAIMS)
-_KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-_KEPT_POD_ANNOTATIONS = frozenset((GPUS_ANNOTATION, *LOAD_ANNOTATIONS))
-_KEPT_CONTAINER = ("name", "resources", "restartPolicy")
 
 
 @dataclass(slots=True)
@@ -49,8 +45,8 @@ class Fleet:
     def keep(self, collection: str, item: Json) -> Json:
         """What is kept of an object: a small copy of it, without apiVersion and kind."""
         if collection == NODES:
-            return _small_node(item)
-        return _small_pod(item, self._pod_labels) if collection == PODS else _small_claim(item)
+            return small_node(item)
+        return small_pod(item, all_labels=self._pod_labels) if collection == PODS else small_claim(item)
 
     def replace(self, collection: str, items: Iterable[Json]) -> None:
         """Put a whole collection, of small objects, in the place of what was known of it."""
@@ -183,56 +179,3 @@ def _pools(claim: Json) -> Iterator[str]:
     for result in (allocation.get("devices") or {}).get("results") or ():
         if result.get("driver") == GPU_DRIVER:
             yield result["pool"]
-
-
-def _metadata(item: Json) -> Json:
-    return {key: item["metadata"][key] for key in _KEPT_METADATA if key in item["metadata"]}
-
-
-def _small_node(item: Json) -> Json:
-    metadata = item["metadata"]
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    kept = {key: annotations[key] for key in (HARDWARE_ANNOTATION, SIMULATED) if key in annotations}
-    marks = {MANAGED_BY_LABEL: labels[MANAGED_BY_LABEL]} if MANAGED_BY_LABEL in labels else {}
-    return {"metadata": {**_metadata(item), "labels": marks, "annotations": kept}}
-
-
-def _small_pod(item: Json, all_labels: bool) -> Json:
-    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
-    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
-    return {
-        "metadata": {
-            **_metadata(item),
-            "annotations": {key: value for key, value in annotations.items() if key in _KEPT_POD_ANNOTATIONS},
-            "labels": labels if all_labels else {},
-        },
-        "spec": {
-            "nodeName": spec.get("nodeName", ""),
-            "containers": _containers(spec.get("containers")),
-            "initContainers": _containers(spec.get("initContainers")),
-            "resourceClaims": spec.get("resourceClaims") or (),
-        },
-        "status": {
-            key: status[key]
-            for key in ("phase", "startTime", "resourceClaimStatuses", "extendedResourceClaimStatus")
-            if key in status
-        },
-    }
-
-
-def _containers(containers: Iterable[Json] | None) -> tuple[Json, ...]:
-    return tuple({key: item[key] for key in _KEPT_CONTAINER if key in item} for item in containers or ())
-
-
-def _small_claim(item: Json) -> Json:
-    status = item.get("status") or {}
-    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-    kept = [
-        {key: result[key] for key in ("request", "driver", "pool", "device", "adminAccess") if key in result}
-        for result in results
-    ]
-    reserved = [{"uid": consumer.get("uid")} for consumer in status.get("reservedFor") or ()]
-    return {
-        "metadata": _metadata(item),
-        "status": {"allocation": {"devices": {"results": kept}}, "reservedFor": reserved} if kept else {},
-    }

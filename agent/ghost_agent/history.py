@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from tempfile import TemporaryFile
 from typing import IO, Protocol
 
-from ghost_agent.devices import ListedNode, listed_node
+from ghost_agent.devices import listed_node
 from ghost_agent.exposition import series_of
 from ghost_agent.fleet import NodeRecord
 from ghost_agent.labels import spelling
+from ghost_agent.listed import ListedNode
 from ghost_agent.options import AgentOptions
 from ghost_agent.sampling import Sampler
 from kubectl_ghost.domain.dcgm_fields import Field

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ghost_agent.counters import Counters
-from ghost_agent.devices import ListedDevice, ListedGpu, ListedNode
+from ghost_agent.listed import ListedDevice, ListedGpu, ListedNode
 from ghost_agent.options import AgentOptions
 from kubectl_ghost.domain.dcgm_fields import Field, MigBehaviour, all_fields
 from kubectl_ghost.domain.telemetry import Readings, Sensors, gpu_readings, memory_readings

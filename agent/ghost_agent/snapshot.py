@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ghost_agent.devices import ListedNode, listed_node
+from ghost_agent.devices import listed_node
 from ghost_agent.exposition import render
 from ghost_agent.fleet import Fleet, NodeRecord
 from ghost_agent.labels import spelling
+from ghost_agent.listed import ListedNode
 from ghost_agent.options import AgentOptions
 from ghost_agent.sampling import Sampler
 from kubectl_ghost.domain.errors import GhostError
