@@ -81,6 +81,12 @@ def test_a_frozen_program_carries_it_and_the_digest_is_that_of_the_files(monkeyp
     assert len(carried.content) > len(made.content)
 
 
+def test_other_code_has_another_digest(monkeypatch):
+    before = agent_bundle.agent_bundle()
+    monkeypatch.setattr(agent_bundle, "_START", b"pass")
+    assert agent_bundle.agent_bundle().digest != before.digest
+
+
 def test_what_does_not_fit_into_a_config_map_is_refused(monkeypatch):
     packaged(monkeypatch, b"x" * (900 * 1024 + 1))
     with pytest.raises(GhostError, match="921601 bytes, more than a ConfigMap can hold"):
