@@ -21,7 +21,7 @@ def main() -> int:
     try:
         options = agent_options(
             fields=given.fields,
-            counters=given.counters.read_text(encoding="utf-8") if given.counters else "",
+            counters=given.counters.read_text(encoding="utf-8") if given.counters else None,
             compat=given.compat,
             jitter=given.jitter,
             seed=given.seed,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kubectl_ghost.domain.dcgm_fields import Field, default_fields, parse_counters, select_fields
+from kubectl_ghost.domain.dcgm_fields import LABEL, Field, default_fields, parse_counters, select_fields
 from kubectl_ghost.domain.errors import InputError
 
 PORT = 9400
@@ -19,6 +19,8 @@ COMPATIBILITY = {
     "mig-parent": "a claimed MIG device is shown on its GPU's series, as dcgm-exporter does it",
 }
 """Ways of dcgm-exporter that differ from release to release or by its flags: the words of --compat."""
+LEAST_TIME_SCALE, MOST_TIME_SCALE = 1e-6, 1e6
+"""CHOICE. Beyond a million a pod's first second is eleven days, and not far from there numbers end."""
 _SHARD = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
 
 
@@ -100,7 +102,7 @@ class AgentOptions:
 def agent_options(
     *,
     fields: str = "default",
-    counters: str = "",
+    counters: str | None = None,
     compat: Iterable[str] = (),
     jitter: float = 0.0,
     seed: int = 0,
@@ -112,7 +114,7 @@ def agent_options(
 
     Args:
         fields: groups and names of fields, comma separated.
-        counters: the text of a dcgm-exporter CSV file, in the place of `fields`.
+        counters: the text of a dcgm-exporter CSV file, in the place of `fields`; None for no such file.
         compat: each a comma-separated list.
 
     Raises:
@@ -120,13 +122,17 @@ def agent_options(
     """
     if not 0 <= jitter <= 100:
         raise InputError(f"invalid --jitter {jitter:g}", "It is a percentage from 0 to 100.")
-    if not 0 < time_scale < float("inf"):
-        raise InputError(f"invalid --time-scale {time_scale:g}", "It is a positive number: 60 makes a minute an hour.")
+    if not LEAST_TIME_SCALE <= time_scale <= MOST_TIME_SCALE:
+        hint = "It is a number from 0.000001 to 1000000: 60 makes a minute an hour."
+        raise InputError(f"invalid --time-scale {time_scale:g}", hint)
+    chosen = select_fields(fields) if counters is None else parse_counters(counters)
+    if all(field.prom_type == LABEL for field in chosen):
+        raise InputError("only labels are named, so there would be no series", "Name a field beside them.")
     words: frozenset[str] = frozenset().union(*map(parse_compatibility, compat))
     return AgentOptions(
-        fields=parse_counters(counters) if counters else select_fields(fields),
+        fields=chosen,
         fields_text=fields,
-        counters=counters,
+        counters=counters or "",
         compatibility=words,
         jitter=jitter,
         seed=seed,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ghost_agent.options import AgentOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
+_LARGEST_FILE = 2**20
+"""Bytes: for a pod it travels in a ConfigMap, which takes no more (k8s.io/kubernetes, MaxSecretSize)."""
 
 _SERIES = (
     click.option(
@@ -75,14 +77,20 @@ def agent_options(
     )
 
 
-def _counters(fields: str) -> str:
-    """The text of the file that --fields names, "" if it names none."""
+def _counters(fields: str) -> str | None:
+    """The text of the file that --fields names, None if it names none."""
     if not (fields.endswith(".csv") or "/" in fields):
-        return ""
+        return None
     from kubectl_ghost.domain.errors import InputError
 
     try:
-        return Path(fields).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with Path(fields).open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+        if len(content) > _LARGEST_FILE:
+            raise InputError(f"cannot read --fields {fields}: it is larger than a MiB")
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"cannot read --fields {fields}: it is no UTF-8 text") from error
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot read --fields {fields}: {reason}") from error

@@ -19,7 +19,7 @@ from operator import attrgetter
 
 from kubectl_ghost.domain.errors import InputError
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.domain.wording import counted
+from kubectl_ghost.domain.wording import counted, quoted
 
 DEFAULT_GROUP = "default"
 """What dcgm-exporter prints unless it is told otherwise."""
@@ -30,6 +30,7 @@ _TYPES = ("gauge", "counter", LABEL)
 
 _CELL = r'(?:"(?:[^"]|"")*"|[^",]*)'
 _LINE = re.compile(rf"{_CELL}(?:,{_CELL})*")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufeff]")
 _LAYOUT = 'Write it as dcgm-exporter reads it: NAME,gauge,help or, if the help has commas, NAME,gauge,"help, and more"'
 
 
@@ -126,7 +127,7 @@ def select_fields(text: str) -> tuple[Field, ...]:
             named.setdefault(field.field_id, field)
         else:
             near = _near(word) or f"The groups are: {', '.join(_groups())}"
-            raise InputError(f'unknown field or group of fields "{word}"', near)
+            raise InputError(f"unknown field or group of fields {quoted(word)}", near)
     if not grouped and not named:
         raise InputError("no field is named", f"Name fields or groups of them: {', '.join(_groups())}")
     return _sorted((grouped | named).values())
@@ -177,6 +178,8 @@ def _counter(number: int, line: str) -> Field:
 
 def _columns(number: int, line: str) -> list[str]:
     """The three columns of a line, as Go's CSV reader splits them, which is stricter about quotation marks."""
+    if _UNPRINTABLE.search(line):
+        raise InputError(f"line {number}: a character that does not print is out of place", "Save it as plain UTF-8.")
     if not _LINE.fullmatch(line):
         raise InputError(f"line {number}: a quotation mark is out of place", _LAYOUT)
     columns = [cell.strip(" ") for cell in next(csv.reader([line]))]

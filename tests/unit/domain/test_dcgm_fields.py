@@ -211,7 +211,7 @@ def test_names_are_understood_in_any_case():
 def test_an_unknown_word_names_what_comes_near(word, near):
     with pytest.raises(InputError) as caught:
         select_fields(f"default,{word}")
-    assert caught.value.message == f'unknown field or group of fields "{word}"'
+    assert caught.value.message == f"unknown field or group of fields {word!r}"
     assert near in caught.value.hint.removeprefix("Did you mean one of: ").split(", ")
 
 
