@@ -116,7 +116,8 @@ def _containers_of_request(pod: Json, claim_name: str, request: str) -> list[str
         for reference in container.get("resources", {}).get("claims") or ()
         if reference["name"] in local and reference.get("request", request) == request
     ]
-    passing = [item for item in pod.get("spec", {}).get("initContainers") or () if item.get("restartPolicy") != "Always"]
+    initial = pod.get("spec", {}).get("initContainers") or ()
+    passing = [container for container in initial if container.get("restartPolicy") != "Always"]
     lasting = [container for container in naming if container not in passing]
     return [container["name"] for container in lasting or naming]
 

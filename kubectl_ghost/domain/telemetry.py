@@ -48,9 +48,6 @@ _STEADY_ZERO: Final = (
     "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",
     "DCGM_FI_DEV_ECC_SBE_AGG_TOTAL",
     "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL",
-    "DCGM_FI_DEV_RETIRED_SBE",
-    "DCGM_FI_DEV_RETIRED_DBE",
-    "DCGM_FI_DEV_RETIRED_PENDING",
     "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
     "DCGM_FI_DEV_POWER_VIOLATION",
     "DCGM_FI_DEV_THERMAL_VIOLATION",
@@ -65,6 +62,8 @@ _REMAPPER: Final = (
     "DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS",
     "DCGM_FI_DEV_ROW_REMAP_FAILURE",
 )
+_RETIRED: Final = ("DCGM_FI_DEV_RETIRED_SBE", "DCGM_FI_DEV_RETIRED_DBE", "DCGM_FI_DEV_RETIRED_PENDING")
+"""Pages are retired where rows are not remapped: a board has one or the other."""
 _NVLINK_ERRORS: Final = (
     "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
     "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
@@ -139,7 +138,7 @@ def gpu_readings(sensors: Sensors) -> Readings:
     }
     pcie = round(_PCIE_IDLE + _PCIE_BUSY[board.pcie_gen] * busy)
     found |= {"DCGM_FI_PROF_PCIE_TX_BYTES": pcie, "DCGM_FI_PROF_PCIE_RX_BYTES": pcie}
-    found |= dict.fromkeys(_REMAPPER if board.row_remapper else (), 0)
+    found |= dict.fromkeys(_REMAPPER if board.row_remapper else _RETIRED, 0)
     found |= dict.fromkeys(_NVLINK_ERRORS if board.nvlink_links else (), 0)
     # Where a counter begins: what it has come to is for whoever keeps count.
     found |= dict.fromkeys((ENERGY, *(NVLINK_BYTES if board.nvlink_links else ())), 0)
