@@ -2,11 +2,12 @@
 
 They are integrals over time of what telemetry says they rise by in a second. At first sight of a GPU they are what its
 age and that of its pods come to; from then on each look adds the time since the look before. So they never fall while
-the agent lives.
+the agent lives: a GPU that is lost, or whose node is down, goes on where it was.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 
@@ -31,12 +32,14 @@ class _Meter:
 
 
 class Counters:
-    """The meters of all GPUs, by UUID. Not safe to use from several threads at once."""
+    """The meters of all GPUs, by node and UUID. Not safe to use from several threads at once."""
 
     def __init__(self) -> None:
-        self._meters: dict[str, _Meter] = {}
+        self._nodes: dict[str, dict[str, _Meter]] = defaultdict(dict)
 
-    def read(self, gpu: ListedGpu, sensors: Sensors, moment: float, time_scale: float) -> dict[str, float]:
+    def read(
+        self, node_name: str, gpu: ListedGpu, sensors: Sensors, moment: float, time_scale: float
+    ) -> dict[str, float]:
         """The counters of a GPU at a moment, by field. The result is the meter's own: do not change it.
 
         Args:
@@ -44,10 +47,10 @@ class Counters:
             time_scale: of the pods' ages, at first sight of the GPU.
         """
         current = rates(sensors)
-        meter = self._meters.get(gpu.uuid)
+        meters = self._nodes[node_name]
+        meter = meters.get(gpu.uuid)
         if meter is None:
-            meter = _Meter(moment, current, _so_far(gpu, sensors, moment, time_scale))
-            self._meters[gpu.uuid] = meter
+            meter = meters[gpu.uuid] = _Meter(moment, current, _so_far(gpu, sensors, moment, time_scale))
             meter.strike(gpu.effect.counts)
             return meter.values
         passed = max(0.0, moment - meter.moment)
@@ -59,10 +62,9 @@ class Counters:
         meter.strike(gpu.effect.counts)
         return meter.values
 
-    def forget(self, uuids: set[str]) -> None:
-        """Let go of GPUs that are no longer there."""
-        for uuid in uuids:
-            self._meters.pop(uuid, None)
+    def forget(self, node_name: str) -> None:
+        """Let go of a node that is no longer there."""
+        self._nodes.pop(node_name, None)
 
 
 def _so_far(gpu: ListedGpu, sensors: Sensors, moment: float, time_scale: float) -> dict[str, float]:

@@ -71,9 +71,9 @@ class Sampler:
         """The fields of the series, in the order of a sample's values."""
         return self._fields
 
-    def forget(self, uuids: set[str]) -> None:
-        """Let go of the counters of GPUs that are no longer there."""
-        self._counters.forget(uuids)
+    def forget(self, node_name: str) -> None:
+        """Let go of the counters of a node that is no longer there."""
+        self._counters.forget(node_name)
 
     def sample(self, node: ListedNode, moment: float) -> Iterator[Sample]:
         """Every listed device of a node.
@@ -82,13 +82,13 @@ class Sampler:
             moment: seconds since 1970.
         """
         for gpu in node.gpus:
-            yield from self._gpu(gpu, moment)
+            yield from self._gpu(node.name, gpu, moment)
 
-    def _gpu(self, gpu: ListedGpu, moment: float) -> Iterator[Sample]:
+    def _gpu(self, node_name: str, gpu: ListedGpu, moment: float) -> Iterator[Sample]:
         loads = [self._load(device, moment) for device in gpu.devices]
         utilization = min(100.0, sum(load[0] * device.share for load, device in zip(loads, gpu.devices, strict=True)))
         sensors = Sensors(gpu.model, utilization, gpu.effect, gpu.variant)
-        counters = self._counters.read(gpu, sensors, moment, self._options.time_scale)
+        counters = self._counters.read(node_name, gpu, sensors, moment, self._options.time_scale)
         for device, (own, used) in zip(gpu.devices, loads, strict=True):
             key = _Key(sensors, device.memory_mib, device.reserved_mib, used, own, gpu.mig_mode)
             values = list(self._text(key))

@@ -109,12 +109,12 @@ class Snapshot:
         for name, record in self._fleet.take_changed(names):
             before = self._nodes.pop(name, None)
             self._unrecorded.pop(name, None)
-            if record is not None:
+            if record is None:
+                self._sampler.forget(name)
+            else:
                 self._list(name, record)
             if (before is None) != (name not in self._nodes):
                 self._order = None
-            if before is not None:
-                self._sampler.forget(_uuids(before) - _uuids(self._nodes.get(name)))
 
     def _ordered(self) -> list[str]:
         if self._order is None:
@@ -134,10 +134,6 @@ class Snapshot:
             self._unrecorded[name] = tuple(
                 Unrecorded(pod, record.node or {}, devices) for pod, devices in node.unrecorded
             )
-
-
-def _uuids(node: ListedNode | None) -> set[str]:
-    return {gpu.uuid for gpu in node.gpus} if node else set()
 
 
 def _natural(name: str) -> tuple[str, int, str]:
