@@ -24,8 +24,6 @@ _OK = "DCGM_FR_OK"
 _XID_CODES = {79: "DCGM_FR_FALLEN_OFF_BUS", 95: "DCGM_FR_UNCONTAINED_ERROR"}
 """XIDs that DCGM's health check has an error of their own for; all others are DCGM_FR_XID_ERROR (HealthMonitor)."""
 
-XID_COUNT_FIELD = "DCGM_EXP_XID_ERRORS_COUNT"
-
 Labelled = Iterator[tuple[dict[str, str], int]]
 
 
@@ -77,8 +75,10 @@ def _seconds(text: str) -> float:
 
 
 EXPORTER_FIELDS: dict[str, Callable[[Sample, float], Labelled]] = {
-    XID_COUNT_FIELD: _xid_errors,
+    "DCGM_EXP_XID_ERRORS_COUNT": _xid_errors,
     "DCGM_EXP_CLOCK_EVENTS_COUNT": _clock_events,
     "DCGM_EXP_GPU_HEALTH_STATUS": _health,
     "DCGM_EXP_P2P_STATUS": _p2p,
 }
+KNOWN_WITHOUT_GPU = frozenset({"DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS"})
+"""What follows from XIDs alone, so that it is still told of a GPU that has fallen off the bus."""

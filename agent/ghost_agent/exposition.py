@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ghost_agent.exporter_counters import EXPORTER_FIELDS, XID_COUNT_FIELD
+from ghost_agent.exporter_counters import EXPORTER_FIELDS, KNOWN_WITHOUT_GPU
 from ghost_agent.sampling import XID_FIELD, Sample
 from kubectl_ghost.domain.dcgm_fields import Field, all_fields
 from kubectl_ghost.domain.fault_catalogue import xid_message
@@ -61,7 +61,7 @@ def _last_xid(sample: Sample) -> int:
 
 def _exporter_series(shown: str, name: str, samples: Sequence[Sample], moment: float) -> Series:
     for sample in samples:
-        if sample.gpu.effect.xid_only and name != XID_COUNT_FIELD:
+        if sample.gpu.effect.xid_only and name not in KNOWN_WITHOUT_GPU:
             continue
         for labels, value in EXPORTER_FIELDS[name](sample, moment):
             for block in sample.device.blocks:

@@ -116,10 +116,10 @@ def _containers_of_request(pod: Json, claim_name: str, request: str) -> list[str
         for reference in container.get("resources", {}).get("claims") or ()
         if reference["name"] in local and reference.get("request", request) == request
     ]
-    initial = pod.get("spec", {}).get("initContainers") or ()
-    passing = [container for container in initial if container.get("restartPolicy") != "Always"]
-    lasting = [container for container in naming if container not in passing]
-    return [container["name"] for container in lasting or naming]
+    inits = pod.get("spec", {}).get("initContainers") or ()
+    ending = {container["name"] for container in inits if container.get("restartPolicy") != "Always"}
+    names = [container["name"] for container in naming]
+    return [name for name in names if name not in ending] or names
 
 
 def _local_names(pod: Json, claim_name: str) -> set[str]:
