@@ -8,11 +8,11 @@ ended, layouts that were others) is not known, and not in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, Protocol
 
 from ghost_agent.devices import listed_node
@@ -25,6 +25,7 @@ from ghost_agent.sampling import Sampler
 from kubectl_ghost.domain.dcgm_fields import Field
 from kubectl_ghost.domain.declaration import encode
 from kubectl_ghost.domain.declaration_reading import decode
+from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.hardware import GpuState, LastXid, NodeHardware
 from kubectl_ghost.domain.keys import HARDWARE_ANNOTATION, Json
 
@@ -76,6 +77,27 @@ def youngest(records: Mapping[str, NodeRecord], now: float) -> tuple[int, float]
     return len(begun), now - max(begun) if begun else math.inf
 
 
+def readable(records: Mapping[str, NodeRecord], problem: Callable[[str], None]) -> dict[str, NodeRecord]:
+    """The nodes whose declarations can be read.
+
+    Args:
+        problem: told of each of the others.
+    """
+    found = {}
+    for name, record in records.items():
+        try:
+            _declared(name, record)
+        except GhostError as error:
+            problem(error.message)
+        else:
+            found[name] = record
+    return found
+
+
+def _declared(name: str, record: NodeRecord) -> NodeHardware:
+    return decode((record.node or {})["metadata"]["annotations"].get(HARDWARE_ANNOTATION, ""), name)
+
+
 def write_history(
     records: Mapping[str, NodeRecord], options: AgentOptions, period: Period, sink: TextSink
 ) -> tuple[int, int]:
@@ -87,18 +109,17 @@ def write_history(
         How many series and samples that were.
 
     Raises:
-        GhostError: if a node's declaration cannot be read.
+        GhostError: if a node's declaration cannot be read, or there is no room for the files in between.
     """
     fields = tuple(field for field in options.fields if field.prom_type != "label")
     series = samples = 0
     with ExitStack() as stack:
-        spools: list[IO[str]] = [stack.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in fields]
+        spools = [_spool(stack) for _ in fields]
         for name, record in records.items():
             for spool, lines in zip(spools, _node_lines(name, record, options, period), strict=True):
-                for label, found in lines.items():
-                    spool.writelines(f"{label} {value} {moment}\n" for moment, value in found)
-                    series += 1
-                    samples += len(found)
+                _keep(spool, lines)
+                series += len(lines)
+                samples += sum(map(len, lines.values()))
         for field, spool in zip(fields, spools, strict=True):
             if spool.tell():
                 sink.write(_header(field))
@@ -107,6 +128,30 @@ def write_history(
                     sink.write(piece)
     sink.write(EOF)
     return series, samples
+
+
+def _spool(stack: ExitStack) -> IO[str]:
+    spool: IO[str] = TemporaryFile("w+", encoding="utf-8")
+    stack.callback(_drop, spool)
+    return spool
+
+
+def _drop(spool: IO[str]) -> None:
+    # What cannot be written cannot be at the end either, and has been told.
+    with suppress(OSError):
+        spool.close()
+
+
+def _keep(spool: IO[str], lines: _Lines) -> None:
+    try:
+        for label, found in lines.items():
+            spool.writelines(f"{label} {value} {moment}\n" for moment, value in found)
+        spool.flush()
+    except OSError as error:
+        raise GhostError(
+            f"cannot write temporary files to {gettempdir()}: {error.strerror or error}",
+            "Name a folder with more room in TMPDIR.",
+        ) from error
 
 
 def _header(field: Field) -> str:
@@ -140,7 +185,7 @@ def _node_lines(name: str, record: NodeRecord, options: AgentOptions, period: Pe
 def _spans(name: str, record: NodeRecord, options: AgentOptions, period: Period) -> Iterator[tuple[ListedNode, float]]:
     """The node as it was, each with the moment until which it was so."""
     words, parents = spelling(options.compatibility), "mig-parent" in options.compatibility
-    hardware = decode((record.node or {})["metadata"]["annotations"][HARDWARE_ANNOTATION], name)
+    hardware = _declared(name, record)
     changes = sorted({*_beginnings(record, hardware), math.inf})
     begin = -math.inf
     for change in changes:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from ghost_agent.history import Period
     from ghost_agent.options import AgentOptions
 
+_MOST_SAMPLES = 100_000
+"""Of one series. CHOICE: a month, a sample every 30 s, fits; a node's past of so many takes 1.5 GB of memory."""
 _EPILOG = """\b
 Examples:
   # A day in which the pods of now have been running all the time, ready for Prometheus
@@ -56,30 +56,44 @@ def command(
     The nodes of now have always been there; pods begin at their start time, faults at theirs, and phases go by in
     between. Pods that have ended by now are not in it. Nothing is written to the cluster.
     """
-    from ghost_agent.history import Period, older, youngest
+    from ghost_agent.history import Period, older, readable, youngest
     from kubectl_ghost.commands.metrics_options import agent_options
     from kubectl_ghost.conventions.messages import not_found
 
-    if not 0 < step <= ago:
-        raise click.UsageError("--step must be longer than nothing and no longer than --from", context)
+    _check(context, ago, step, output)
     options = agent_options(**series)
     records = _records(context, options)
     if node is not None and node not in records:
         click.echo(not_found("nodes", node), err=True)
         return 1
     now = time.time()
-    chosen = {name: record for name, record in records.items() if node in (None, name)}
+    chosen = {name: record for name, record in records.items() if name == node} or readable(records, _warn)
     if age is not None:
         chosen = {name: older(record, now, age) for name, record in chosen.items()}
     count, youngest_age = youngest(chosen, now)
     if count and youngest_age < ago and age is None:
-        click.echo(
-            f"Warning: the youngest of {count} pods is {round(youngest_age)}s old: its GPUs are idle before; "
-            "--age takes all pods to be at least so old",
-            err=True,
+        _warn(
+            f"the youngest of {count} pods is {round(youngest_age)}s old: its GPUs are idle before; "
+            "--age takes all pods to be at least so old"
         )
     _write(chosen, options, Period(now - ago, now, step), output)
     return 0
+
+
+def _check(context: click.Context, ago: float, step: float, output: str | None) -> None:
+    # Prometheus counts time in milliseconds.
+    if not 0.001 <= step <= ago:
+        raise click.UsageError("--step must be at least 1ms and no longer than --from", context)
+    if ago / step > _MOST_SAMPLES:
+        raise click.UsageError(
+            f"{ago / step:.0f} samples of each series are more than {_MOST_SAMPLES}: take a longer --step", context
+        )
+    if output == "":
+        raise click.UsageError("--output is empty: name a file or a directory", context)
+
+
+def _warn(text: str) -> None:
+    click.echo(f"Warning: {text}", err=True)
 
 
 def _records(context: click.Context, options: AgentOptions) -> dict[str, NodeRecord]:
@@ -95,6 +109,7 @@ def _records(context: click.Context, options: AgentOptions) -> dict[str, NodeRec
 
 def _write(records: dict[str, NodeRecord], options: AgentOptions, period: Period, output: str | None) -> None:
     from ghost_agent.history import write_history
+    from kubectl_ghost.commands.whole_file import whole_file
 
     if output is None or output == "-":
         write_history(records, options, period, sys.stdout)
@@ -106,20 +121,7 @@ def _write(records: dict[str, NodeRecord], options: AgentOptions, period: Period
         targets = {path: records}
     series = samples = 0
     for target, part in targets.items():
-        with _complete(target) as file:
+        with whole_file(target) as file:
             written = write_history(part, options, period, file)
         series, samples = series + written[0], samples + written[1]
     click.echo(f"{samples} samples of {series} series written to {output}", err=True)
-
-
-@contextlib.contextmanager
-def _complete(path: Path) -> Iterator[TextIO]:
-    """A file that has its name once it is whole: one that was cut off would be taken for a shorter history."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            yield file
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

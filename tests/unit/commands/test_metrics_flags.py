@@ -82,3 +82,19 @@ def test_a_field_with_a_label_beside_it_is_enough(capfd):
     code, err = refused(capfd, "print", "--fields", "DCGM_FI_DRIVER_VERSION,DCGM_FI_DEV_GPU_UTIL")
     assert code == ExitCode.ERROR
     assert REACHED in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--step", "0"], "--step must be at least 1ms and no longer than --from"),
+        (["--step", "0.0001", "--from", "60s"], "--step must be at least 1ms and no longer than --from"),
+        (["--from", "10s"], "--step must be at least 1ms and no longer than --from"),
+        (["--from", "8760h"], "1051200 samples of each series are more than 100000"),
+        (["-o", ""], "--output is empty"),
+    ],
+)
+def test_what_backfill_cannot_write(flags, words, capfd):
+    code, err = refused(capfd, "backfill", *flags)
+    assert code == ExitCode.USAGE
+    assert words in err
