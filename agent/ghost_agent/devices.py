@@ -125,9 +125,9 @@ class _Builder:
         labels, mig = self._labels(device.gpu), None
         if device.instance is not None:
             mig = (device.instance.profile, mig_uuid(uuid, device.instance.profile, device.instance.start))
-        found = self.used.get(device.name, ())
-        hidden = self.parents and device.instance is not None and not whole
-        shown = [(use, pod) for use, pod in found if not (hidden and use.claim is not None)]
+        shown = self.used.get(device.name, ())
+        if self.parents and device.instance is not None:
+            shown = tuple((use, pod) for use, pod in shown if (use.claim is not None) is whole)
         for use, pod in shown:
             yield used_block(identity, labels, self.words, use, pod, mig)
         if not shown:

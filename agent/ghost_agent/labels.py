@@ -7,13 +7,21 @@ when something about the device changes, not at every scrape.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kubectl_ghost.domain.attribution import Use
 from kubectl_ghost.domain.keys import GPU_DRIVER, Json
 
 _LABEL_NAME = re.compile(r"[^a-zA-Z0-9_]")
+_OTHERS = frozenset(
+    {
+        *("gpu", "pci_bus_id", "device", "modelName", "GPU_I_PROFILE", "GPU_I_ID", "err_code", "err_msg", "xid"),
+        *("window_size_in_ms", "clock_event", "health_watch", "health_error_code", "peer_gpu", "link_status"),
+    }
+)
+"""Labels that some series has whatever its pod. A pod's label of such a name is left out: Prometheus takes nothing of a
+scrape in which a name stands twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,8 @@ def used_block(
             attributes |= {"dra_mig_profile": mig[0], "dra_mig_device_uuid": mig[1]}
     every = dict(labels)
     if words.pod_labels:
-        every |= {_LABEL_NAME.sub("_", key): _escaped(value) for key, value in pod["metadata"]["labels"].items()}
+        taken = {*_OTHERS, words.uuid, words.hostname, *labels, *attributes}
+        every |= {name: value for name, value in _pod_labels(pod) if name not in taken}
     pairs = sorted(attributes.items())
     return Block(
         head(identity, words),
@@ -147,5 +156,8 @@ def used_block(
     )
 
 
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def _pod_labels(pod: Json) -> Iterator[tuple[str, str]]:
+    """A pod's own labels, their names spelled as Prometheus takes them."""
+    for key, value in sorted(pod["metadata"]["labels"].items()):
+        name = _LABEL_NAME.sub("_", key)
+        yield f"_{name}" if name[0].isdigit() else name, value
