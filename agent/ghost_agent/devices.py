@@ -13,7 +13,7 @@ from ghost_agent.listed import ListedDevice, ListedGpu, ListedNode, Work
 from kubectl_ghost.domain.attribution import Users, uses
 from kubectl_ghost.domain.board_figures import board_figures
 from kubectl_ghost.domain.catalogue import driver, model
-from kubectl_ghost.domain.dcgm_fields import Field
+from kubectl_ghost.domain.dcgm_fields import Field, classic
 from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.devices import Device, offers
 from kubectl_ghost.domain.fault_series import effect_on, xids_on
@@ -43,7 +43,7 @@ def listed_node(name: str, record: NodeRecord, fields: Collection[Field], words:
     alive = [pod for pod in record.pods.values() if not is_finished(pod)]
     given = assignments(alive, offered) if offered else {}
     used = uses(name, offered, given, record.claims.values(), alive)
-    builder = _Builder(name, hardware, used, _label_fields(fields), words, parents, problems)
+    builder = _Builder(name, hardware, used, _label_values(fields), words, parents, problems)
     created = _seconds(metadata.get("creationTimestamp", ""))
     answers = not hardware.faults and hardware.reboot is None
     gpus = tuple(builder.gpu(index, created) for index in range(hardware.settings.gpus)) if answers else ()
@@ -62,7 +62,7 @@ class _Builder:
     node: str
     hardware: NodeHardware
     used: Users
-    label_fields: frozenset[str]
+    labels: dict[str, str]
     words: Spelling
     parents: bool
     problems: dict[tuple[str, str], None]
@@ -111,7 +111,7 @@ class _Builder:
         claimed = [
             block for device in devices for block in self._blocks(identity, device, uuid, whole=True) if block.back
         ]
-        blocks = claimed or [free_block(identity, self._labels(index), self.words)]
+        blocks = claimed or [free_block(identity, self.labels, self.words)]
         return ListedDevice(devices[0].name, tuple(blocks), (), 0, 0, 0.0, xids)
 
     def _identity(self, index: int, uuid: str, instance: tuple[str, int] | None) -> Identity:
@@ -122,21 +122,16 @@ class _Builder:
         return Identity(self.node, index, uuid, f"{domain:0>8}:{rest}".upper(), board.nvml_name, instance)
 
     def _blocks(self, identity: Identity, device: Device, uuid: str, *, whole: bool = False) -> Iterator[Block]:
-        labels, mig = self._labels(device.gpu), None
+        mig = None
         if device.instance is not None:
             mig = (device.instance.profile, mig_uuid(uuid, device.instance.profile, device.instance.start))
         shown = self.used.get(device.name, ())
         if self.parents and device.instance is not None:
             shown = tuple((use, pod) for use, pod in shown if (use.claim is not None) is whole)
         for use, pod in shown:
-            yield used_block(identity, labels, self.words, use, pod, mig)
+            yield used_block(identity, self.labels, self.words, use, pod, mig)
         if not shown:
-            yield free_block(identity, labels, self.words)
-
-    def _labels(self, index: int) -> dict[str, str]:
-        """The exporter's label fields that are known; what no source tells is left out, as DCGM's blanks are."""
-        found = {"DCGM_FI_DRIVER_VERSION": driver().version, "DCGM_FI_DEV_BRAND": driver().brand}
-        return {name: value for name, value in found.items() if name in self.label_fields}
+            yield free_block(identity, self.labels, self.words)
 
     def _work(self, device: Device) -> Iterator[Work]:
         pods = {pod["metadata"]["uid"]: pod for _, pod in self.used.get(device.name, ())}
@@ -158,8 +153,11 @@ class _Builder:
         return not occupancy.instances or device.instance in occupancy.instances
 
 
-def _label_fields(fields: Collection[Field]) -> frozenset[str]:
-    return frozenset(field.name for field in fields if field.prom_type == "label")
+def _label_values(fields: Collection[Field]) -> dict[str, str]:
+    """The exporter's label fields that are known; what no source tells is left out, as DCGM's blanks are."""
+    known = {"DCGM_FI_DRIVER_VERSION": driver().version, "DCGM_FI_DEV_BRAND": driver().brand}
+    asked = [field for field in fields if field.prom_type == "label" and classic(field).name in known]
+    return {field.name: known[classic(field).name] for field in asked}
 
 
 def _seconds(text: str) -> float:

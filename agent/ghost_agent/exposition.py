@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ghost_agent.exporter_counters import EXPORTER_FIELDS, KNOWN_WITHOUT_GPU
 from ghost_agent.sampling import XID_FIELD, Sample
-from kubectl_ghost.domain.dcgm_fields import Field, all_fields
+from kubectl_ghost.domain.dcgm_fields import Field, classic
 from kubectl_ghost.domain.fault_catalogue import xid_message
 
 CONTENT_TYPE = "text/plain; charset=utf-8"
@@ -36,9 +36,8 @@ Series = Iterable[tuple[str, str]]
 def series_of(fields: Sequence[Field], samples: Sequence[Sample], moment: float) -> Iterator[Series]:
     """The series of each field, in order."""
     plain = [(block.plain, sample.values) for sample in samples for block in sample.device.blocks]
-    classic = {field.field_id: field.name for field in all_fields()}
     for position, field in enumerate(fields):
-        name = classic[field.field_id]
+        name = classic(field).name
         if name in EXPORTER_FIELDS:
             yield _exporter_series(field.name, name, samples, moment)
         elif name == XID_FIELD:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ghost_agent.counters import Counters
 from ghost_agent.listed import ListedDevice, ListedGpu, ListedNode
 from ghost_agent.options import AgentOptions
-from kubectl_ghost.domain.dcgm_fields import Field, MigBehaviour, all_fields
+from kubectl_ghost.domain.dcgm_fields import Field, MigBehaviour, classic
 from kubectl_ghost.domain.telemetry import Readings, Sensors, gpu_readings, memory_readings
 
 XID_FIELD = "DCGM_FI_DEV_XID_ERRORS"
@@ -55,13 +55,11 @@ class Sampler:
         self._fields = tuple(field for field in options.fields if field.prom_type != "label")
         self._counters = Counters()
         self._formats = [_format(field) for field in self._fields]
-        # A field may be printed under its newer name; telemetry knows the classic ones.
-        classic = {field.field_id: field.name for field in all_fields()}
-        self._names = [classic[field.field_id] for field in self._fields]
+        # A field may be printed under its newer name, or another type; telemetry knows the classic ones.
+        known = [classic(field) for field in self._fields]
+        self._names = [field.name for field in known]
         self._counters_shown = [
-            (position, self._names[position])
-            for position, field in enumerate(self._fields)
-            if field.prom_type == "counter"
+            (position, field.name) for position, field in enumerate(known) if field.prom_type == "counter"
         ]
         self._xid = self._names.index(XID_FIELD) if XID_FIELD in self._names else None
         self._text = lru_cache(maxsize=16384)(self._text_of)

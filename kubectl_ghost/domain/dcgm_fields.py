@@ -79,6 +79,16 @@ def all_fields() -> tuple[Field, ...]:
 
 
 @cache
+def _by_id() -> dict[int, Field]:
+    return {field.field_id: field for field in all_fields()}
+
+
+def classic(field: Field) -> Field:
+    """The same field as dcgm-exporter's own file has it: whatever its name and type are in this scrape."""
+    return _by_id()[field.field_id]
+
+
+@cache
 def _by_name() -> dict[str, Field]:
     """Every field by each of its names: the classic one and the one that DCGM 4.6 gave it."""
     found = {field.name: field for field in all_fields()}
