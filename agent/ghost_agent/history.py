@@ -8,7 +8,7 @@ ended, layouts that were others) is not known, and not in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -103,7 +103,7 @@ def write_history(
 ) -> tuple[int, int]:
     """Write the past of these nodes, metric by metric as OpenMetrics wants it.
 
-    Each node's lines go to a file a metric first, so that a large fleet's past is never in memory as a whole.
+    Each GPU's lines go to a file a metric first, so that no more than the past of one GPU is ever in memory.
 
     Returns:
         How many series and samples that were.
@@ -111,16 +111,17 @@ def write_history(
     Raises:
         GhostError: if a node's declaration cannot be read, or there is no room for the files in between.
     """
-    fields = tuple(field for field in options.fields if field.prom_type != "label")
+    sampler = Sampler(options)
     series = samples = 0
     with ExitStack() as stack:
-        spools = [_spool(stack) for _ in fields]
+        spools = [_spool(stack) for _ in sampler.fields]
         for name, record in records.items():
-            for spool, lines in zip(spools, _node_lines(name, record, options, period), strict=True):
-                _keep(spool, lines)
-                series += len(lines)
-                samples += sum(map(len, lines.values()))
-        for field, spool in zip(fields, spools, strict=True):
+            for lines_by_field in _lines_by_gpu(name, record, options, period, sampler):
+                for spool, lines in zip(spools, lines_by_field, strict=True):
+                    _keep(spool, lines)
+                    series += len(lines)
+                    samples += sum(map(len, lines.values()))
+        for field, spool in zip(sampler.fields, spools, strict=True):
             if spool.tell():
                 sink.write(_header(field))
                 spool.seek(0)
@@ -145,7 +146,7 @@ def _drop(spool: IO[str]) -> None:
 def _keep(spool: IO[str], lines: _Lines) -> None:
     try:
         for label, found in lines.items():
-            spool.writelines(f"{label} {value} {moment}\n" for moment, value in found)
+            spool.write("".join([f"{label} {value} {moment}\n" for moment, value in found]))
         spool.flush()
     except OSError as error:
         raise GhostError(
@@ -165,15 +166,26 @@ _Lines = dict[str, list[tuple[str, str]]]
 """A series' name and labels -> moment and value of each sample."""
 
 
-def _node_lines(name: str, record: NodeRecord, options: AgentOptions, period: Period) -> list[_Lines]:
-    """The samples of one node, by field."""
-    sampler = Sampler(options)
+def _lines_by_gpu(
+    name: str, record: NodeRecord, options: AgentOptions, period: Period, sampler: Sampler
+) -> Iterator[list[_Lines]]:
+    """The samples of each GPU of a node, by field."""
+    spans = list(_spans(name, record, options, period))
+    for uuid in dict.fromkeys(gpu.uuid for node, _ in spans for gpu in node.gpus):
+        alone = [
+            (replace(node, gpus=tuple(gpu for gpu in node.gpus if gpu.uuid == uuid)), until) for node, until in spans
+        ]
+        yield _lines(alone, period, sampler)
+        sampler.forget(name)
+
+
+def _lines(spans: Sequence[tuple[ListedNode, float]], period: Period, sampler: Sampler) -> list[_Lines]:
     found: list[_Lines] = [{} for _ in sampler.fields]
-    spans = iter(_spans(name, record, options, period))
-    node, until = next(spans)
+    following = iter(spans)
+    node, until = next(following)
     for moment in period.moments():
         while moment >= until:
-            node, until = next(spans)
+            node, until = next(following)
         text = f"{moment:.3f}".rstrip("0").rstrip(".")
         taken = list(sampler.sample(node, moment)) if node.answers else []
         for lines, series in zip(found, series_of(sampler.fields, taken, moment), strict=True):
