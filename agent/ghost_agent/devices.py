@@ -13,6 +13,7 @@ from ghost_agent.listed import ListedDevice, ListedGpu, ListedNode, Work
 from kubectl_ghost.domain.attribution import Users, uses
 from kubectl_ghost.domain.board_figures import board_figures
 from kubectl_ghost.domain.catalogue import driver, model
+from kubectl_ghost.domain.consequences import is_busy
 from kubectl_ghost.domain.dcgm_fields import Field, classic
 from kubectl_ghost.domain.declaration_reading import decode
 from kubectl_ghost.domain.devices import Device, offers
@@ -147,10 +148,10 @@ class _Builder:
             yield Work(DEFAULT_PLAN, 0.0)
 
     def _declared_busy(self, device: Device) -> bool:
-        occupancy = self.hardware.gpu(device.gpu).occupancy
-        if occupancy is None:
+        state = self.hardware.gpu(device.gpu)
+        if state.occupancy is None or not is_busy(state):
             return False
-        return not occupancy.instances or device.instance in occupancy.instances
+        return not state.occupancy.instances or device.instance in state.occupancy.instances
 
 
 def _label_values(fields: Collection[Field]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kubectl_ghost.domain.catalogue import model
+from kubectl_ghost.domain.consequences import is_busy
 from kubectl_ghost.domain.devices import Device, gpu_devices, table_of, whole_beside_parts
 from kubectl_ghost.domain.hardware import MigMode, NodeHardware
 from kubectl_ghost.domain.identity import gpu_name
@@ -55,7 +56,7 @@ def listed_devices(hardware: NodeHardware, index: int, used: Collection[str]) ->
     whole = Device(gpu_name(index), index)
     state = hardware.gpu(index)
     if hardware.settings.mig is MigMode.DYNAMIC:
-        busy = state.occupancy.instances if state.occupancy else ()
+        busy = state.occupancy.instances if state.occupancy and is_busy(state) else ()
         candidates = gpu_devices(hardware, index) if used or busy else ()
         found = tuple(
             device for device in candidates if device.instance and (device.name in used or device.instance in busy)

@@ -1,4 +1,4 @@
-"""Labels of series: order, spelling, what --compat changes, and that Prometheus reads them whatever a pod is called."""
+"""Labels of series: order, spelling, what --compat changes; whatever a pod is called, Prometheus can read them."""
 
 import pytest
 from hypothesis import given
