@@ -57,7 +57,7 @@ def test_a_time_scale_makes_pods_older():
     assert [loaded(NOON + age, {"time_scale": 60.0}, **at_noon)[0] for age in (59, 60)] == [0, 95]
 
 
-@pytest.mark.parametrize("text", ["much", "101", "-1", "", "nan", "５０"])
+@pytest.mark.parametrize("text", ["much", "101", "-1", "", "nan", "\uff15\uff10"])
 def test_nonsense_is_told_and_counts_as_not_said(text):
     shown = agent(node(hardware(1)), *by_claim("train", "gpu-0", annotations={keys.GPU_UTIL_ANNOTATION: text}))
     assert values(shown.text(), UTIL) == {FIRST: 85}
