@@ -17,21 +17,16 @@ from ghost_agent.fleet import CLAIMS, NODES, PODS
 from ghost_agent.watcher import Expired
 from kubectl_ghost import __version__
 from kubectl_ghost.domain import guard
+from kubectl_ghost.domain.agent_objects import SELECTORS
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.holders import record_patch
-from kubectl_ghost.domain.keys import MANAGED_BY, MANAGED_BY_LABEL, Json
+from kubectl_ghost.domain.keys import Json
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CHUNK = 500
 _TIMEOUT_SECONDS = 30.0
 _SILENT_SECONDS = 90.0
 """Without a word of a watch for so long the connection is dead: the server sends a bookmark every minute."""
-SELECTORS: Mapping[str, Mapping[str, str]] = {
-    NODES: {"labelSelector": f"{MANAGED_BY_LABEL}={MANAGED_BY}"},
-    PODS: {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"},
-    CLAIMS: {},
-}
-"""Pods that are nowhere, and those that have ended, hold nothing: the server leaves them out."""
 _ROOTS = {NODES: "/api/v1", PODS: "/api/v1", CLAIMS: "/apis/resource.k8s.io/v1"}
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_ghost.domain.keys import AGENT_NAME, AGENT_NAMESPACE, Json
+from kubectl_ghost.domain.keys import AGENT_NAME, AGENT_NAMESPACE, MANAGED_BY, MANAGED_BY_LABEL, Json
 
 AGENT_READS: Final = {"": ("nodes", "pods"), "resource.k8s.io": ("resourceclaims",)}
 """API group -> what the agent lists and watches there."""
+SELECTORS: Final = {
+    "nodes": {"labelSelector": f"{MANAGED_BY_LABEL}={MANAGED_BY}"},
+    "pods": {"fieldSelector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"},
+    "resourceclaims": {},
+}
+"""What it asks for of each of them, as the API server's query. Pods that are nowhere, or have ended, hold nothing."""
 READ_VERBS: Final = ("get", "list", "watch")
 _IN_NAMESPACE = ("ServiceAccount", "ConfigMap", "Pod")
 _FOR_CLUSTER = ("ClusterRole", "ClusterRoleBinding")

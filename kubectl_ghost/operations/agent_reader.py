@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterator
 from kubectl_ghost.cluster.errors import Conflict, Gone, NotFound
 from kubectl_ghost.cluster.resources import NODES, PODS, RESOURCE_CLAIMS, Resource
 from kubectl_ghost.cluster.writes import Writer
+from kubectl_ghost.domain.agent_objects import SELECTORS
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.holders import record_patch
 from kubectl_ghost.domain.keys import Json
-from kubectl_ghost.operations.fleet import OURS
 
 _RESOURCES = {resource.plural: resource for resource in (NODES, PODS, RESOURCE_CLAIMS)}
-_LABELS = {NODES.plural: OURS}
-_FIELDS = {PODS.plural: "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
-"""Pods that are nowhere, and those that have ended, hold nothing: the server leaves them out."""
 
 
 class AgentReader:
@@ -57,4 +54,5 @@ class AgentReader:
 
 
 def _selectors(resource: Resource) -> tuple[str | None, str | None]:
-    return _LABELS.get(resource.plural), _FIELDS.get(resource.plural)
+    query = SELECTORS[resource.plural]
+    return query.get("labelSelector"), query.get("fieldSelector")
