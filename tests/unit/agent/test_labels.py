@@ -1,7 +1,7 @@
 """Labels of series: order, spelling, what --compat changes; whatever a pod is called, Prometheus can read them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_ghost.domain.hardware import Advertise, Sharing, SharingKind
@@ -123,6 +123,7 @@ RESERVED += ["dra_claim_name", "window_size_in_ms", "DCGM_FI_DRIVER_VERSION", "G
 keys = st.sampled_from([*RESERVED, "1st", "a.b", "a-b", "a_b", "x/y", "9"])
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     own=st.dictionaries(keys, st.sampled_from(["", "v", "v-1.2_3"]), max_size=5),
     words=st.lists(st.sampled_from(["pod-labels", "hostname", "old-namespace", "pod-uid", "mig-parent"]), unique=True),

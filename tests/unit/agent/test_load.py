@@ -16,7 +16,12 @@ USABLE = 81559 - 480
 
 def loaded(moment=NOON, options=None, **more):
     """Utilisation and used memory of a pod's GPU."""
-    text = scrape(node(hardware(1)), *by_claim("train", "gpu-0", **more), moment=moment, **(options or {}))
+    text = scrape(
+        node(hardware(1)),
+        *by_claim("train", "gpu-0", **more),
+        moment=moment,
+        **{"fields": f"{UTIL},{USED}", **(options or {})},
+    )
     return values(text, UTIL)[FIRST], values(text, USED)[FIRST]
 
 
