@@ -24,13 +24,15 @@ from kubectl_ghost.domain.telemetry import (
 H100 = "h100-sxm5-80gb"
 POWER, UTIL, CLOCK = "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_SM_CLOCK"
 TEMPERATURE, MEMORY_TEMPERATURE = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_MEMORY_TEMP"
+percentages = st.just(0.0) | st.floats(1e-6, 100)
+"""Nobody can declare less than a millionth of a percent and more than nothing."""
 EFFECTS = [effect_of(Fault(kind)) for kind in kinds() if kind != "xid"]
 EFFECTS += [effect_of(Fault("xid", code)) for code in codes()]
 boards = st.sampled_from(model_keys())
 sensors = st.builds(
     Sensors,
     model=boards,
-    utilization=st.floats(0, 100),
+    utilization=percentages,
     effect=st.sampled_from(EFFECTS),
     variant=st.integers(0, VARIANTS - 1),
 )
@@ -102,7 +104,7 @@ def test_links_carry_what_the_work_needs_and_those_that_are_down_nothing():
 
 
 @settings(deadline=None)
-@given(board=boards, share=st.floats(0.1, 1), used=st.integers(0, 10**6), utilization=st.floats(0, 100))
+@given(board=boards, share=st.floats(0.1, 1), used=st.integers(0, 10**6), utilization=percentages)
 def test_framebuffer_is_used_free_and_reserved_and_nothing_else(board, share, used, utilization):
     total = int(model(board).memory_mib * share)
     reserved = int(board_figures(board).fb_reserved_mib * share)
