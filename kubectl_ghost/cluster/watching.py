@@ -17,6 +17,9 @@ from kubectl_ghost.domain.keys import Json
 _PAUSE: Final = 1.0
 """Seconds between two watches when the first brought nothing: a server that is going down ends them at once."""
 
+_GRACE: Final = 15.0
+"""Seconds without a word beyond a watch's time until the server counts as gone."""
+
 Since = Callable[[str, int | None], Request]
 """The request for a watch from a resource version on, that the server shall end after some seconds."""
 
@@ -51,39 +54,43 @@ def follow(
 
 
 def once(transport: Transport, since: Since, resource_version: str, seconds: float) -> Iterator[tuple[str, Json]]:
-    """Yield (type, object), bookmarks too, of one watch until the server or the time ends it.
+    """Yield (type, object), bookmarks too, of one watch until the server ends it.
+
+    The first is a bookmark of `resource_version` as soon as the watch is granted: who keeps track learns that all is
+    well, though nothing may happen for long.
 
     Raises:
         Gone: the server no longer knows the version: list again.
-        ApiError: the watch could not be begun, or was cut off in the middle.
+        ApiError: the watch could not be begun, was cut off in the middle, or outlasted its time without a word.
     """
-    try:
-        yield from _once(transport, since, resource_version, seconds, forgiving=False)
-    except Timeout:
-        return
+    request = since(resource_version, math.ceil(seconds))
+    # It is the server that ends the watch; who waits longer finds out that there is no server any more.
+    lines = transport.stream(request.path, request.query, timeout=seconds + _GRACE)
+    yield "BOOKMARK", {"metadata": {"resourceVersion": resource_version}}
+    with closing(_each(lines, forgiving=False)) as each:
+        yield from _events(transport, request, each)
 
 
-def _once(
-    transport: Transport, since: Since, version: str, left: float, *, forgiving: bool = True
-) -> Iterator[tuple[str, Json]]:
-    """One watch to its end.
-
-    Args:
-        forgiving: being cut off in the middle is an end like any other: the version says where to go on.
-    """
+def _once(transport: Transport, since: Since, version: str, left: float) -> Iterator[tuple[str, Json]]:
+    """One watch to its end, whatever it is: the version says where to go on."""
     seconds, timeout = None, None
     if left != math.inf:
         # The server counts whole seconds; ours is the finer clock.
         seconds, timeout = math.ceil(left), left
     request = since(version, seconds)
-    with closing(_lines(transport, request, timeout, forgiving)) as lines:
-        for line in lines:
-            kind, item = _event(line, transport.target.server)
-            if kind == "ERROR":
-                from kubectl_ghost.cluster import failures
+    lines = transport.stream(request.path, request.query, timeout=timeout)
+    with closing(_each(lines, forgiving=True)) as each:
+        yield from _events(transport, request, each)
 
-                raise failures.from_status(item, "GET", request.path)
-            yield kind, item
+
+def _events(transport: Transport, request: Request, lines: Iterator[bytes]) -> Iterator[tuple[str, Json]]:
+    for line in lines:
+        kind, item = _event(line, transport.target.server)
+        if kind == "ERROR":
+            from kubectl_ghost.cluster import failures
+
+            raise failures.from_status(item, "GET", request.path)
+        yield kind, item
 
 
 def _event(line: bytes, server: str) -> tuple[str, Json]:
@@ -97,8 +104,8 @@ def _event(line: bytes, server: str) -> tuple[str, Json]:
     return kind, item
 
 
-def _lines(transport: Transport, request: Request, timeout: float | None, forgiving: bool) -> Generator[bytes]:
-    lines = transport.stream(request.path, request.query, timeout=timeout)
+def _each(lines: Iterator[bytes], *, forgiving: bool) -> Generator[bytes]:
+    """The lines of an answer; to who is forgiving, being cut off in the middle is an end like any other."""
     try:
         yield from lines
     except Timeout:

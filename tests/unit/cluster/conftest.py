@@ -31,7 +31,10 @@ class Seen:
 
 @dataclass
 class Answer:
-    """What to answer. `lines` are sent in chunks, one each; `hang_up` closes the connection afterwards, unannounced."""
+    """What to answer. `lines` are sent in chunks, one each; `hang_up` closes the connection afterwards, unannounced.
+
+    `cut_off` closes it without an answer, or after the lines, before the answer has ended.
+    """
 
     body: object = field(default_factory=dict)
     status: int = 200
@@ -92,12 +95,15 @@ class FakeServer:
         handler.close_connection = answer.hang_up
         if answer.cut_off:
             handler.close_connection = True
-            return
+            if answer.lines is None:
+                return
         handler.send_response(answer.status)
         for name, value in answer.headers.items():
             handler.send_header(name, value)
         if answer.lines is not None:
             self.send_lines(handler, answer.lines)
+            if not answer.cut_off:
+                handler.wfile.write(b"0\r\n\r\n")
             return
         body = answer.body
         if not isinstance(body, bytes):
@@ -112,7 +118,6 @@ class FakeServer:
         for line in lines:
             data = json.dumps(line).encode() + b"\n"
             handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-        handler.wfile.write(b"0\r\n\r\n")
 
     def hang_up(self):
         """Close every connection, as a server does that restarts."""

@@ -1,6 +1,7 @@
 """Lists in pages, versions, discovery, watches."""
 
 import itertools
+import threading
 
 import pytest
 
@@ -209,3 +210,43 @@ def test_leaving_a_watch_closes_its_connection(server, reader, answer):
     changes.close()
     reader.transport.request("GET", "/x")
     assert server.connections == 2
+
+
+def once(reader, seconds=60.0):
+    return reader.watch_once(NODES, resource_version="10", seconds=seconds)
+
+
+def test_one_watch_begins_with_the_word_that_it_was_granted(server, reader, answer):
+    server.handle = lambda _: answer(lines=[event("ADDED", "a", "11"), event("BOOKMARK", "", "15")])
+    seen = [(kind, item["metadata"]["resourceVersion"]) for kind, item in once(reader)]
+    assert seen == [("BOOKMARK", "10"), ("ADDED", "11"), ("BOOKMARK", "15")]
+    assert len(server.seen) == 1
+    assert "timeoutSeconds=60" in server.seen[0].path
+
+
+def test_one_watch_that_is_not_granted_says_so_first(server, reader, answer):
+    server.handle = lambda _: answer({"kind": "Status", "code": 410, "reason": "Expired"}, status=410)
+    with pytest.raises(errors.Gone):
+        next(once(reader))
+
+
+def test_one_watch_that_breaks_off_is_no_end(server, reader, answer):
+    server.handle = lambda _: answer(lines=[event("ADDED", "a", "11")], cut_off=True)
+    changes = once(reader)
+    assert [kind for kind, _ in itertools.islice(changes, 2)] == ["BOOKMARK", "ADDED"]
+    with pytest.raises(errors.Unreachable):
+        next(changes)
+
+
+def test_a_server_that_falls_silent_in_a_watch_is_gone(server, reader, answer, monkeypatch):
+    monkeypatch.setattr(watching, "_GRACE", 0.05)
+    silent = threading.Event()
+
+    def never(_):
+        silent.wait(30)
+        return answer(lines=[])
+
+    server.handle = never
+    with pytest.raises(errors.Timeout):
+        next(once(reader, seconds=0.05))
+    silent.set()
