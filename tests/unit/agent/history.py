@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from dataclasses import replace
 
@@ -151,11 +152,26 @@ class History:
     def agent_is_killed_and_started_again(self):
         self.agent, self.restarted = self.newcomer(), True
 
+    def one_node_is_scraped(self):
+        """A scrape of a node of its own: what else has changed waits for its turn."""
+        with contextlib.suppress(KeyError):
+            self.agent.text(self.moment, self._name())
+
+    def agent_looks_for_what_is_to_be_recorded(self):
+        self.agent.snapshot.unrecorded()
+
     def newcomer(self):
         """Another agent that lists what this one has heard of, in some order."""
         fresh = agent(**self.options)
         self.world.tell(fresh.fleet, self.chance)
         return fresh
+
+    def all_goes(self):
+        """Everything is deleted, and heard to be."""
+        for collection in COLLECTIONS:
+            for key in list(self.world.objects[collection]):
+                self.world.delete(collection, key)
+        self.everything_arrives()
 
     # What steps are made of.
 
@@ -286,4 +302,4 @@ class History:
 
 
 STEPS = [name for name, found in vars(History).items() if callable(found) and name[0] != "_"]
-STEPS = [name for name in STEPS if name not in ("newcomer", "machine")]
+STEPS = [name for name in STEPS if name not in ("newcomer", "machine", "all_goes")]

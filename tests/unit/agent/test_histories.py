@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sized
 
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from tests.unit.agent.history import STEPS, History
 from tests.unit.agent.kube import agent
 from tests.unit.agent.oracle import shown
 from tests.unit.agent.series import POD_LABELS, read
-from tests.unit.agent.world import MACHINES, World, without_workload
+from tests.unit.agent.world import World, without_workload
 
 NOT_IN_MIG = {f"DCGM_FI_DEV_{name}_UTIL" for name in ("GPU", "MEM_COPY", "ENC", "DEC")}
 COUNTERS = {
@@ -52,6 +53,7 @@ class Laws:
         self.users_are_those_of_the_oracle(series, shown(view))
         self.readings_hold_together(series, view)
         self.counters_never_fall(series, view)
+        self.nodes_have_their_part_of_the_whole(text, view)
         self.another_agent_shows_the_same(text)
 
     def each_is_there_once(self, series):
@@ -99,6 +101,13 @@ class Laws:
             assert value >= self.counted.get(key, 0), (key, value, self.counted[key])
         self.counted |= now
 
+    def nodes_have_their_part_of_the_whole(self, text, view):
+        history = self.history
+        for name in history.chance.sample(sorted(view.machines), min(1, len(view.machines))):
+            part = history.agent.text(history.moment, name).splitlines()
+            mine = [line for line in text.splitlines() if f',Hostname="{name}"' in line]
+            assert [line for line in part if not line.startswith("#")] == mine
+
     def another_agent_shows_the_same(self, text):
         history = self.history
         first, second = (history.newcomer().text(history.moment) for _ in range(2))
@@ -126,10 +135,16 @@ def without_counts(text):
     return [line.rpartition(" ")[0] if line.partition("{")[0] in COUNTERS else line for line in text.splitlines()]
 
 
+def leftovers(*objects):
+    """What is left in the collections of objects that should know of nothing any more."""
+    collections = {name: value for item in objects for name, value in vars(item).items() if isinstance(value, Sized)}
+    return {name: value for name, value in collections.items() if len(value) and name != "_words"}
+
+
 steps = st.lists(st.tuples(st.sampled_from(["look"] * 6 + STEPS), st.integers(0, 2**16)), min_size=30, max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(options=st.sampled_from(OPTIONS), seed=st.integers(0, 2**16), steps=steps)
 def test_any_history(options, seed, steps):
     history = History(random.Random(seed), fields=FIELDS, **options)
@@ -146,4 +161,6 @@ def test_any_history(options, seed, steps):
         laws.look() if name == "look" else getattr(history, name)()
     history.everything_arrives()
     laws.look()
-    assert set(history.world.objects[NODES]) <= set(MACHINES)
+    history.all_goes()
+    assert history.agent.text(history.moment) == ""
+    assert leftovers(history.agent.fleet, history.agent.snapshot, history.agent.snapshot._sampler._counters) == {}
