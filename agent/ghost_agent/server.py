@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 import time
@@ -23,6 +24,8 @@ _SMALL = 1024
 """Bytes below which compressing an answer is not worth it."""
 _BUFFER = 64 * 1024
 """Bytes of an answer that are sent together."""
+_REFUSED = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")
+"""The weight of what a client does not want."""
 _INDEX = """\
 <html><head><title>kubectl-ghost agent</title></head><body><h1>kubectl-ghost agent</h1>
 <p><a href="/metrics">/metrics</a> of all simulated nodes, /nodes/NODE/metrics of one,
@@ -169,15 +172,19 @@ class _Handler(BaseHTTPRequestHandler):
             if len(held) >= _SMALL:
                 break
         big = len(held) >= _SMALL
-        compressed = big and "gzip" in (self.headers.get("Accept-Encoding") or "")
+        compressed = big and _takes_gzip(self.headers.get("Accept-Encoding") or "")
+        chunked = big and self.request_version != "HTTP/1.0"
         self._begun = True
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("X-Content-Type-Options", "nosniff")
         if compressed:
             self.send_header("Content-Encoding", "gzip")
-        if big:
+        if chunked:
             self.send_header("Transfer-Encoding", "chunked")
+        elif big:
+            # HTTP/1.0 has no chunks: there the end of the connection is the answer's.
+            self.send_header("Connection", "close")
         else:
             self.send_header("Content-Length", str(len(held)))
         self.end_headers()
@@ -187,12 +194,26 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(held)
             return
         body = _gzipped(_chained(held, source)) if compressed else _chained(held, source)
-        for piece in body:
-            if piece:
-                self.wfile.write(b"%x\r\n" % len(piece))
-                self.wfile.write(piece)
-                self.wfile.write(b"\r\n")
-        self.wfile.write(b"0\r\n\r\n")
+        for piece in _in_chunks(body) if chunked else body:
+            self.wfile.write(piece)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding names gzip, and not to refuse it."""
+    for item in accepted.lower().split(","):
+        coding, _, weight = item.partition(";")
+        if coding.strip() == "gzip":
+            return _REFUSED.fullmatch(weight) is None
+    return False
+
+
+def _in_chunks(body: Iterator[bytes]) -> Iterator[bytes]:
+    for piece in body:
+        if piece:
+            yield b"%x\r\n" % len(piece)
+            yield piece
+            yield b"\r\n"
+    yield b"0\r\n\r\n"
 
 
 def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

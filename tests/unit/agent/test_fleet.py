@@ -145,11 +145,8 @@ def test_every_node_belongs_to_exactly_one_shard(total, index):
 
 
 def test_a_shard_keeps_nothing_of_the_nodes_of_others():
-    items = [
-        item
-        for index in range(20)
-        for item in (node(hardware(1, index=index)), pod(f"p-{index}", on=f"node-{index}", gpus=1))
-    ]
+    nodes = [node(hardware(1, index=index)) for index in range(20)]
+    items = [*nodes, *(pod(f"p-{index}", on=f"node-{index}") for index in range(20))]
     claims = [claim(f"c-{index}", ["gpu-0"], f"p-{index}", on=f"node-{index}") for index in range(20)]
     seen = []
     for number in (1, 2, 3):
