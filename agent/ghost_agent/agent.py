@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import suppress
 
 from ghost_agent.fleet import Fleet
 from ghost_agent.options import AgentOptions
@@ -47,7 +48,9 @@ class Agent:
                 told.clear()
             if text not in told:
                 told.add(text)
-                problem(text)
+                # Where nobody can be told (`2>&1 | head`, a full disk) there is still somebody to serve.
+                with suppress(OSError):
+                    problem(text)
 
         fleet = Fleet(options.shard, pod_labels="pod-labels" in options.compatibility)
         self.watcher = Watcher(reader, fleet, problem=tell)

@@ -67,7 +67,8 @@ def serve_here(context: click.Context, options: AgentOptions, address: str, port
     agent.watcher.list_once()
     agent.start()
     shown = "localhost" if address in ("127.0.0.1", "::1") else address
-    click.echo(f"Serving on http://{shown}:{agent.server.port}/metrics; Ctrl-C ends it", err=True)
+    with contextlib.suppress(OSError):
+        click.echo(f"Serving on http://{shown}:{agent.server.port}/metrics; Ctrl-C ends it", err=True)
     ended = threading.Thread(target=agent.serve, daemon=True)
     ended.start()
     # As kubectl's port-forward: being interrupted is how it ends, not how it fails.

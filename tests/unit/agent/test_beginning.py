@@ -88,3 +88,29 @@ def test_a_pod_that_has_changed_or_gone_is_no_problem(answering, status):
 def test_any_other_refusal_is(answering):
     with pytest.raises(GhostError, match="so it is"):
         answering(403).record(a_pod("pod-0"), a_node(0), ("gpu-0",))
+
+
+def test_the_agent_goes_on_when_nobody_can_be_told():
+    """As with `2>&1 | head`, or a log on a disk that is full."""
+    asked = []
+
+    def gone(text):
+        asked.append(text)
+        raise BrokenPipeError
+
+    class Failing(Cluster):
+        def watch(self, collection, version, seconds):
+            super().watch(collection, version, seconds)
+            if self.asked.count(("watch", collection, version)) == 1:
+                raise GhostError(f"{collection} cannot be watched")
+            return iter(())
+
+    cluster = Failing(nodes=[a_node(0)], pods=[a_pod("pod-0", **{GPU_UTIL_ANNOTATION: "much"})])
+    agent = Agent(cluster, agent_options(read_only=True), address="127.0.0.1", port=0, problem=gone)
+    agent.watcher.list_once()
+    assert [node.name for node in agent.snapshot.nodes()] == ["node-0"]
+    agent.watcher.start()
+    eventually(lambda: all(cluster.asked.count(("watch", name, f"{name}-version")) > 1 for name in COLLECTIONS))
+    agent.watcher.stop()
+    agent.server.server_close()
+    assert len(asked) == 4
