@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from kubectl_ghost.commands.agent_pod import pod_options
+from kubectl_ghost.commands.listening import listening_options, metrics_url
 from kubectl_ghost.commands.metrics_options import series_options
 from kubectl_ghost.conventions.command import GhostCommand
 from kubectl_ghost.conventions.durations import DURATION
@@ -35,8 +36,7 @@ _WHERE = ("port", "address", "timeout")
 
 
 @click.command(cls=GhostCommand, epilog=_EPILOG)
-@click.option("--port", type=click.IntRange(0, 65535), default=9400, show_default=True, help="0 for any free one")
-@click.option("--address", default="127.0.0.1", show_default=True, help="The address to listen on")
+@listening_options
 @pod_options
 @series_options
 @click.option("--timeout", type=DURATION, default="5m", show_default=True, help="How long the pod may take to be Ready")
@@ -104,8 +104,7 @@ def _forward(connection: Writer, kubectl: list[str], address: str, port: int, ti
     from kubectl_ghost.operations.agent_waiting import why_over
 
     def listening(local: int) -> None:
-        shown = "localhost" if address in ("127.0.0.1", "::1") else address
-        click.echo(f"Forwarding http://{shown}:{local}/metrics to pod/{AGENT_NAME}; Ctrl-C ends it", err=True)
+        click.echo(f"Forwarding {metrics_url(address, local)} to pod/{AGENT_NAME}; Ctrl-C ends it", err=True)
 
     fixed = [*kubectl, "--namespace", AGENT_NAMESPACE, "port-forward", f"pod/{AGENT_NAME}", "--address", address]
     pod = wait_for_agent(connection, timeout)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kubectl_ghost.commands.listening import listening_options, metrics_url
 from kubectl_ghost.commands.metrics_options import series_options
 from kubectl_ghost.conventions.command import GhostCommand
 
@@ -30,8 +31,7 @@ Examples:
 
 
 @click.command(cls=GhostCommand, epilog=_EPILOG)
-@click.option("--port", type=click.IntRange(0, 65535), default=9400, show_default=True, help="0 for any free one")
-@click.option("--address", default="127.0.0.1", show_default=True, help="The address to listen on")
+@listening_options
 @click.option("--shard", default="", metavar="N/TOTAL", help="Serve this part of the nodes alone")
 @click.option("--read-only", is_flag=True, help="Do not record on pods which GPUs they have")
 @series_options
@@ -66,9 +66,8 @@ def serve_here(context: click.Context, options: AgentOptions, address: str, port
     # Asked once in the foreground, so that a cluster that cannot be read is told at once, with an exit code.
     agent.watcher.list_once()
     agent.start()
-    shown = "localhost" if address in ("127.0.0.1", "::1") else address
     with contextlib.suppress(OSError):
-        click.echo(f"Serving on http://{shown}:{agent.server.port}/metrics; Ctrl-C ends it", err=True)
+        click.echo(f"Serving on {metrics_url(address, agent.server.port)}; Ctrl-C ends it", err=True)
     ended = threading.Thread(target=agent.serve, daemon=True)
     ended.start()
     # As kubectl's port-forward: being interrupted is how it ends, not how it fails.
