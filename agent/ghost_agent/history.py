@@ -132,7 +132,7 @@ def write_history(
 
 
 def _spool(stack: ExitStack) -> IO[str]:
-    spool: IO[str] = stack.enter_context(TemporaryFile("w+", encoding="utf-8"))
+    spool: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - the stack closes it
     stack.callback(_drop, spool)
     return spool
 

@@ -23,10 +23,9 @@ def listening_options(function: F) -> F:
 
 def metrics_url(address: str, port: int) -> str:
     """Where the metrics are, for a browser on this machine."""
-    if address in ("127.0.0.1", "::1"):
-        host = "localhost"
-    else:
-        host = f"[{address}]" if ":" in address else address
+    host = "localhost" if address in ("127.0.0.1", "::1") else address
+    if ":" in host:
+        host = f"[{host}]"
     return f"http://{host}:{port}/metrics"
 
 
