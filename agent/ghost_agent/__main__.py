@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from ghost_agent.agent import Agent
-from ghost_agent.in_cluster import InCluster
+from ghost_agent.in_cluster import ACCOUNT, InCluster
 from ghost_agent.options import COMPATIBILITY, PORT, agent_options
 from kubectl_ghost.domain.errors import GhostError
 
@@ -29,7 +29,7 @@ def main() -> int:
             shard=given.shard,
             read_only=given.read_only,
         )
-        agent = Agent(InCluster(), options, address=given.address, port=given.port, problem=_tell)
+        agent = Agent(InCluster(given.account), options, address=given.address, port=given.port, problem=_tell)
     except GhostError as error:
         _tell(f"error: {error.message}" + (f"\n{error.hint}" if error.hint else ""))
         return 1
@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--time-scale", type=float, default=1.0)
     parser.add_argument("--shard", default="", help="2/4: the second of four agents")
     parser.add_argument("--read-only", action="store_true")
+    parser.add_argument(
+        "--account", type=Path, default=ACCOUNT, help="the folder of the service account's token and CA"
+    )
     return parser
 
 

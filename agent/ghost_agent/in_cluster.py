@@ -22,7 +22,8 @@ from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.holders import record_patch
 from kubectl_ghost.domain.keys import Json
 
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod has its service account's token and CA."""
 _CHUNK = 500
 _TIMEOUT_SECONDS = 30.0
 _SILENT_SECONDS = 90.0
@@ -33,14 +34,17 @@ _ROOTS = {NODES: "/api/v1", PODS: "/api/v1", CLAIMS: "/apis/resource.k8s.io/v1"}
 class InCluster:
     """Reads as the pod's service account, and writes one annotation of pods on simulated nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, account: Path = ACCOUNT) -> None:
         """Find the API server.
+
+        Args:
+            account: the folder with `token` and `ca.crt`.
 
         Raises:
             GhostError: this is no pod, or it has no service account.
         """
         host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
-        authority = _ACCOUNT / "ca.crt"
+        self._token, authority = account / "token", account / "ca.crt"
         if not host or not authority.exists():
             raise GhostError(
                 "this is not a pod with a service account", "Outside a pod use: kubectl ghost metrics serve"
@@ -117,7 +121,7 @@ class InCluster:
             data=None if body is None else json.dumps(body).encode(),
             headers={
                 # Read anew each time: the kubelet replaces the token before it expires.
-                "Authorization": f"Bearer {(_ACCOUNT / 'token').read_text(encoding='utf-8').strip()}",
+                "Authorization": f"Bearer {self._token.read_text(encoding='utf-8').strip()}",
                 "Accept": "application/json",
                 "User-Agent": f"kubectl-ghost/{__version__}",
                 **({} if body is None else {"Content-Type": "application/merge-patch+json"}),

@@ -91,12 +91,17 @@ class AgentOptions:
         if self.compatibility:
             found += ["--compat", ",".join(sorted(self.compatibility))]
         if self.jitter:
-            found += ["--jitter", f"{self.jitter:g}", "--seed", str(self.seed)]
+            found += ["--jitter", _exact(self.jitter), "--seed", str(self.seed)]
         if self.time_scale != 1:
-            found += ["--time-scale", f"{self.time_scale:g}"]
+            found += ["--time-scale", _exact(self.time_scale)]
         if self.shard.total > 1:
             found += ["--shard", str(self.shard)]
         return [*found, *(["--read-only"] if self.read_only else [])]
+
+
+def _exact(number: float) -> str:
+    """As short as it can be written without being another one: 20, 0.1."""
+    return str(number).removesuffix(".0")
 
 
 def agent_options(

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import urllib.error
-
-import pytest
-
-from ghost_agent import in_cluster
 from ghost_agent.agent import Agent
 from ghost_agent.fleet import COLLECTIONS, Fleet
 from ghost_agent.options import agent_options
@@ -60,34 +54,6 @@ def test_a_problem_is_told_once_and_not_remembered_for_ever():
     look(a_pod("pod-0", **{GPU_UTIL_ANNOTATION: "much"}))
     assert told[1001:] == told[:1]
     agent.server.server_close()
-
-
-@pytest.fixture
-def answering(tmp_path, monkeypatch):
-    """A pod's own way to an API server that answers every request with a status; returns how to set it."""
-    (tmp_path / "token").write_text("t")
-    monkeypatch.setattr(in_cluster, "_ACCOUNT", tmp_path)
-    found = in_cluster.InCluster.__new__(in_cluster.InCluster)
-    found._server, found._context = "https://server", None
-
-    def answer(status):
-        def refuse(request, **_):
-            raise urllib.error.HTTPError(request.full_url, status, "no", {}, io.BytesIO(b'{"message": "so it is"}'))
-
-        monkeypatch.setattr("urllib.request.urlopen", refuse)
-        return found
-
-    return answer
-
-
-@pytest.mark.parametrize("status", [404, 409])
-def test_a_pod_that_has_changed_or_gone_is_no_problem(answering, status):
-    answering(status).record(a_pod("pod-0"), a_node(0), ("gpu-0",))
-
-
-def test_any_other_refusal_is(answering):
-    with pytest.raises(GhostError, match="so it is"):
-        answering(403).record(a_pod("pod-0"), a_node(0), ("gpu-0",))
 
 
 def test_the_agent_goes_on_when_nobody_can_be_told():
