@@ -10,7 +10,18 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.fleet import apply, audit_mark, claim_template, deployment, objects, pod, running, tool_writes
+from tests.e2e.fleet import (
+    apply,
+    audit_mark,
+    cel,
+    claim_template,
+    deployment,
+    devices_of,
+    objects,
+    pod,
+    running,
+    tool_writes,
+)
 from tests.e2e.support import eventually
 
 UTILIZATION = "DCGM_FI_DEV_GPU_UTIL"
@@ -148,6 +159,64 @@ def test_instances_carry_the_pod_and_have_no_utilisation(empty):
     assert sorted(instances) == [("3g.40gb", "", 0), ("3g.40gb", "half", 0.85)]
     energy = {value for labels, value in samples(text, "DCGM_FI_DEV_POWER_USAGE") if labels["gpu"] == "0"}
     assert len(energy) == 1
+
+
+def test_instances_on_demand_are_there_while_somebody_has_them(empty):
+    empty.ghost("add-pool", "--count", "1", "--gpus-per-node", "2", "--mig", "dynamic")
+    apply(
+        empty,
+        claim_template(
+            "part",
+            {
+                "deviceClassName": "mig.nvidia.com",
+                **cel("device.attributes['gpu.nvidia.com'].profile == '2g.20gb'"),
+            },
+        ),
+        deployment(pod("part", template="part"), 2),
+    )
+    running(empty, "part", 2)
+    given = devices_of(empty, "part")
+    engines = samples(printed(empty), "DCGM_FI_PROF_GR_ENGINE_ACTIVE")
+    shown = {labels["dra_device_name"]: labels["GPU_I_PROFILE"] for labels, _ in engines if "pod" in labels}
+    assert shown == {device: "2g.20gb" for _, device in given}
+    empty.kubectl("delete", "deployment", "part")
+    eventually(lambda: not objects(empty, "pods"))
+    engines = samples(printed(empty), "DCGM_FI_PROF_GR_ENGINE_ACTIVE")
+    assert [(labels["gpu"], labels.get("GPU_I_PROFILE")) for labels, _ in engines] == [("0", None), ("1", None)]
+
+
+def test_instances_that_are_counted(empty):
+    empty.ghost("add-pool", "--count", "1", "--gpus-per-node", "1", "--advertise", "device-plugin")
+    empty.ghost("mig-split", "node-0", "--profiles", "3g.40gb,1g.10gb*2")
+    part = pod("part")
+    part["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/mig-1g.10gb": 1}
+    apply(empty, deployment(part, 2))
+    running(empty, "part", 2)
+    with serving(empty) as url:
+        engines = samples(get(f"{url}/metrics"), "DCGM_FI_PROF_GR_ENGINE_ACTIVE")
+        shown = sorted((labels["GPU_I_PROFILE"], labels.get("pod", "")[:4], value) for labels, value in engines)
+        assert shown == [("1g.10gb", "part", 0.85), ("1g.10gb", "part", 0.85), ("3g.40gb", "", 0)]
+        eventually(lambda: all(map(recorded, objects(empty, "pods"))))
+    assert len({recorded(item) for item in objects(empty, "pods")}) == 2
+
+
+def test_two_containers_with_a_claim_each_and_one_that_looks_on(empty):
+    empty.ghost("add-pool", "--count", "1", "--gpus-per-node", "2")
+    both = pod("both")
+    (first,) = both["spec"]["containers"]
+    names = ("first", "second")
+    both["spec"]["resourceClaims"] = [{"name": name, "resourceClaimTemplateName": "one"} for name in names]
+    both["spec"]["containers"] = [{**first, "name": name, "resources": {"claims": [{"name": name}]}} for name in names]
+    apply(empty, claim_template("one", {}), both)
+    running(empty, "both")
+    empty.kubectl("label", "namespace", "default", "resource.kubernetes.io/admin-access=true")
+    looking = {"adminAccess": True, "allocationMode": "All"}
+    apply(empty, claim_template("all", looking), pod("watcher", template="all"))
+    running(empty, "watcher")
+    found = held(printed(empty))
+    assert sorted((name, container) for _, _, name, container in found) == [("both", "first"), ("both", "second")]
+    assert len({gpu for _, gpu, _, _ in found}) == 2
+    empty.kubectl("label", "namespace", "default", "resource.kubernetes.io/admin-access-")
 
 
 def test_shares_of_a_gpu(empty):
