@@ -17,6 +17,9 @@ WATCH_SECONDS = 60.0
 """How long one watch lasts: a connection that has died unnoticed is noticed by then."""
 STALE_SECONDS = 30.0
 """How long the last success may be ago, once something has failed, until the fleet counts as unknown."""
+SILENT_SECONDS = WATCH_SECONDS + STALE_SECONDS
+"""How long nothing may be heard, even if nothing has failed: a server that hangs refuses nothing. One that lives says
+something at the end of each watch."""
 PAUSE_SECONDS = 1.0
 """Before a collection is asked for again after a failure, and at the least between two watches that bring nothing."""
 LONGEST_PAUSE_SECONDS = 15.0
@@ -110,11 +113,14 @@ class Watcher:
 
     def why_stale(self) -> str:
         """Why the fleet is not known, or no longer; "" if it is."""
+        now = self._clock()
         for collection, progress in self._progress.items():
             if not progress.synced:
                 return f"{collection}: {progress.error or 'not read yet'}"
-            if progress.failing_since is not None and self._clock() - progress.failing_since > STALE_SECONDS:
+            if progress.failing_since is not None and now - progress.failing_since > STALE_SECONDS:
                 return f"{collection}: {progress.error}"
+            if now - progress.heard > SILENT_SECONDS:
+                return f"{collection}: nothing heard for {now - progress.heard:.0f}s"
         return ""
 
     def age(self) -> float:
