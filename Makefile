@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 GHOST := $(BIN)/kubectl-ghost
 
-.PHONY: check test test-unit test-e2e test-consumers test-node bench demo build clean
+.PHONY: check test test-unit test-e2e test-consumers test-node bench soak demo build clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -44,6 +44,10 @@ test-node: build
 # Speed beside a peer measured in the same run; also written to bench.json.
 bench: build
 	$(BIN)/python -m tests.bench --json bench.json
+
+# A thousand nodes, scraped one by one every 15 s while pods come and go, for five minutes.
+soak: build
+	$(BIN)/python -m tests.soak
 
 # From nothing to a fleet that the real scheduler has filled.
 demo: build

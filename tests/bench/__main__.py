@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.measure import table
-from tests.bench.rows import Bench, all_rows
+from tests.bench.rows import PARTS, Bench
 from tests.e2e.support import Ghost, running_cluster
 
 
@@ -20,6 +20,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(prog="make bench", description=__doc__)
     arguments.add_argument("--json", type=Path, help="file to write the figures to")
     arguments.add_argument("--runs", type=int, default=3, help="runs of each pair (default 3)")
+    arguments.add_argument("--only", choices=PARTS, action="append", help="measure this part alone")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         user = Ghost(Path(folder))
@@ -27,10 +28,11 @@ def main() -> None:
         # Compiled modules are what an installed tool has; some environments switch them off.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         with contextlib.contextmanager(running_cluster)(user) as cluster:
-            rows = []
-            for row in all_rows(Bench(cluster, given.runs)):
-                rows.append(row.summary())
-                print(table([rows[-1]]).splitlines()[1], flush=True)
+            rows, bench = [], Bench(cluster, given.runs)
+            for part in given.only or PARTS:
+                for row in PARTS[part](bench):
+                    rows.append(row.summary())
+                    print(table([rows[-1]]).splitlines()[1], flush=True)
     print(f"\n{os.cpu_count()} cores, Python {platform.python_version()}; medians of {given.runs} runs")
     print(table(rows))
     if given.json:

@@ -50,6 +50,29 @@ class Row:
         return result
 
 
+@dataclass
+class Figure:
+    """A line of the table that is not a time: what was measured and in what, the goal, and what a peer is said to need.
+
+    `quoted` is not measured here: the peer is not part of this project.
+    """
+
+    what: str
+    goal: str
+    quoted: str = ""
+    ours: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, object]:
+        """The median and all runs."""
+        result: dict[str, object] = {
+            "what": self.what,
+            "goal": self.goal,
+            "value": round(statistics.median(self.ours), 4),
+            "runs": [round(value, 4) for value in self.ours],
+        }
+        return result | ({"peerQuoted": self.quoted} if self.quoted else {})
+
+
 def run(command: Sequence[str], environment: Mapping[str, str]) -> Sample:
     """Run a command to its end, its output thrown away.
 
@@ -78,9 +101,16 @@ def timed(action: Callable[[], None]) -> Sample:
 
 def table(rows: Sequence[Mapping[str, object]]) -> str:
     """The summaries as text."""
-    lines = [f"{'what':58} {'ours':>9} {'peer':>9} {'ratio':>6}  goal"]
+    lines = [f"{'what':66} {'ours':>9} {'peer':>9} {'ratio':>6}  goal"]
     for row in rows:
         peer = f"{row['peerSeconds']:.2f} s" if "peer" in row else ""
         ratio = f"{row['ratio']:.2f}" if "peer" in row else ""
-        lines.append(f"{row['what']:58} {row['seconds']:7.2f} s {peer:>9} {ratio:>6}  {row['goal']}")
+        ours = f"{row['seconds']:7.2f} s" if "seconds" in row else _number(row["value"])
+        quoted = f"(peer, quoted: {row['peerQuoted']})" if "peerQuoted" in row else ""
+        goal = f"{row['goal']} {quoted}".strip()
+        lines.append(f"{row['what']:66} {ours:>9} {peer:>9} {ratio:>6}  {goal}")
     return "\n".join(lines)
+
+
+def _number(value: object) -> str:
+    return f"{value:,.0f}" if isinstance(value, float) and value >= 100 else f"{value:.3g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kubectl_ghost.cluster.kubeconfig import Overrides, load
@@ -13,7 +13,8 @@ from kubectl_ghost.cluster.reads import Reader
 from kubectl_ghost.cluster.transport import Transport
 from kubectl_ghost.operations.waiting import wait_ready
 from tests.bench.faults import fault_rows
-from tests.bench.measure import Row, Sample, run, timed
+from tests.bench.measure import Figure, Row, Sample, run, timed
+from tests.bench.metrics import metrics_rows, mig_rows
 from tests.e2e.support import E2ECluster
 
 SMALL = 2
@@ -71,15 +72,15 @@ class Bench:
         ).stdout
 
 
-def all_rows(bench: Bench) -> Iterator[Row]:
-    """Every row, measured one after the other."""
+def _commands(bench: Bench) -> Iterator[Row]:
     yield _start_up(bench)
     yield _small_status(bench)
-    yield from _faults(bench, SMALL, "<= 0.3 s", "0.085 s")
     yield _plan_only(bench)
-    yield from _bulk(bench)
+
+
+def _all_faults(bench: Bench) -> Iterator[Row]:
+    yield from _faults(bench, SMALL, "<= 0.3 s", "0.085 s")
     yield from _faults(bench, NODES, "<= 1 s", "1.7-20 s")
-    yield from _large(bench)
 
 
 def _start_up(bench: Bench) -> Row:
@@ -145,6 +146,18 @@ def _one_bulk(bench: Bench, create: list[Sample], ready: list[Sample], delete: l
     delete.append(bench.ghost("delete-pool", "node") if ours else bench.kwokctl_scale(0))
 
 
+def _metrics(bench: Bench) -> Iterator[Row | Figure]:
+    bench.ghost("add-pool", "--count", str(NODES))
+    bench.settle()
+    yield from metrics_rows(bench.cluster, NODES, bench.runs)
+    bench.ghost("delete-pool", "--all")
+    bench.ghost("add-pool", "--count", str(NODES))
+    bench.ghost("mig-split", "--all", "--config", "all-1g.10gb")
+    bench.settle()
+    yield from mig_rows(bench.cluster, NODES, bench.runs)
+    bench.ghost("delete-pool", "--all")
+
+
 def _large(bench: Bench) -> Iterator[Row]:
     bench.ghost("add-pool", "--count", str(LARGE), "--timeout", "20m")
     # To wait until the controller manager is done with so many nodes would take a quarter of an hour.
@@ -159,3 +172,13 @@ def _large(bench: Bench) -> Iterator[Row]:
         gpus.peer.append(peer)
     yield from (status, gpus)
     bench.ghost("delete-pool", "--all")
+
+
+PARTS: dict[str, Callable[[Bench], Iterator[Row | Figure]]] = {
+    "commands": _commands,
+    "bulk": _bulk,
+    "faults": _all_faults,
+    "metrics": _metrics,
+    "large": _large,
+}
+"""What can be measured apart; each leaves the cluster empty."""
