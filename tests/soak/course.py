@@ -117,7 +117,13 @@ class Course:
 
     def _drift(self, expected: set[Holding]) -> list[str]:
         """How the scrape of everything, and that of each node, differ from what they should show."""
-        found = differences(self._agent.get("/metrics").decode(), expected, self._nodes, GPUS)
+        found = self._compare("/metrics", expected, self._nodes)
         for name in self._nodes:
-            found += differences(self._agent.get(f"/nodes/{name}/metrics").decode(), expected, [name], GPUS)
+            found += self._compare(f"/nodes/{name}/metrics", expected, [name])
         return found
+
+    def _compare(self, path: str, expected: set[Holding], nodes: list[str]) -> list[str]:
+        try:
+            return differences(self._agent.get(path).decode(), expected, nodes, GPUS)
+        except RuntimeError as error:
+            return [str(error)]
