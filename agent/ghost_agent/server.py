@@ -143,6 +143,9 @@ class _Handler(BaseHTTPRequestHandler):
         except KeyError:
             self._say(HTTPStatus.NOT_FOUND, f"there is no simulated node {node_name}", _TEXT)
             return
+        except GhostError as error:
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE, error.message, _TEXT)
+            return
         if not answers:
             self._say(HTTPStatus.SERVICE_UNAVAILABLE, f"node {node_name} is down or its driver does not answer", _TEXT)
             return

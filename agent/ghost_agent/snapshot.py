@@ -45,6 +45,7 @@ class Snapshot:
         self._parents = "mig-parent" in options.compatibility
         self._sampler = Sampler(options)
         self._nodes: dict[str, ListedNode] = {}
+        self._unreadable: dict[str, GhostError] = {}
         self._order: list[str] | None = []
         self._unrecorded: dict[str, tuple[Unrecorded, ...]] = {}
         self._lock = threading.Lock()
@@ -62,10 +63,11 @@ class Snapshot:
 
         Raises:
             KeyError: there is no such node.
+            GhostError: its declaration cannot be read.
         """
         with self._lock:
             self._update([name])
-            return self._nodes[name]
+            return self._readable(name)
 
     def unrecorded(self) -> list[Unrecorded]:
         """The pods of the device-plugin path whose devices are not written on them yet."""
@@ -86,13 +88,14 @@ class Snapshot:
 
         Raises:
             KeyError: there is no such node.
+            GhostError: its declaration cannot be read.
         """
         moment = time.time() if moment is None else moment
         with self._lock:
             asked = None if node_name is None else [node_name]
             self._update(asked)
             names = self._ordered() if asked is None else asked
-            samples = [sample for name in names for sample in self._sampler.sample(self._nodes[name], moment)]
+            samples = [sample for name in names for sample in self._sampler.sample(self._readable(name), moment)]
         pieces = render(self._sampler.fields, samples, moment)
         return pieces if node_name is not None else self._counted(pieces)
 
@@ -104,10 +107,18 @@ class Snapshot:
             yield piece
         self.series = series
 
+    def _readable(self, name: str) -> ListedNode:
+        if name in self._unreadable:
+            error = self._unreadable[name]
+            # One of its own: each raise adds to what an error remembers.
+            raise GhostError(error.message, error.hint)
+        return self._nodes[name]
+
     def _update(self, names: Sequence[str] | None = None) -> None:
         """Take in what has changed about these nodes; None for all."""
         for name, record in self._fleet.take_changed(names):
             before = self._nodes.pop(name, None)
+            self._unreadable.pop(name, None)
             self._unrecorded.pop(name, None)
             if record is None:
                 self._sampler.forget(name)
@@ -125,6 +136,7 @@ class Snapshot:
         try:
             node = listed_node(name, record, self._options.fields, self._words, self._parents)
         except GhostError as error:
+            self._unreadable[name] = error.with_traceback(None)
             self._problem(error.message)
             return
         for pod, text in node.problems:

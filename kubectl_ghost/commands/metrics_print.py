@@ -33,6 +33,7 @@ def command(context: click.Context, /, node: str | None, **series: Any) -> int:
     from kubectl_ghost.commands.output import write
     from kubectl_ghost.commands.session import warn, writer
     from kubectl_ghost.conventions.messages import not_found
+    from kubectl_ghost.domain.errors import GhostError
     from kubectl_ghost.operations.agent_reader import AgentReader
 
     options = agent_options(**series)
@@ -40,9 +41,13 @@ def command(context: click.Context, /, node: str | None, **series: Any) -> int:
     fleet = Fleet(pod_labels="pod-labels" in options.compatibility)
     Watcher(AgentReader(writer(context), Expired), fleet, problem=problems.append).list_once()
     snapshot = Snapshot(fleet, options, problem=problems.append)
-    if node is not None and all(found.name != node for found in snapshot.nodes()):
-        click.echo(not_found("nodes", node), err=True)
+    try:
+        if node is not None and not snapshot.node(node).answers:
+            raise GhostError(f"node {node} is down or its driver does not answer", "See: kubectl ghost get faults")
+        pieces = snapshot.text(node)
+    except KeyError:
+        click.echo(not_found("nodes", str(node)), err=True)
         return 1
-    write(snapshot.text(node))
+    write(pieces)
     warn(problems)
     return 0

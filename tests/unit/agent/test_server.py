@@ -16,7 +16,7 @@ from ghost_agent.agent import Agent
 from ghost_agent.options import agent_options
 from kubectl_ghost.domain.errors import GhostError
 from kubectl_ghost.domain.faults import Fault
-from kubectl_ghost.domain.keys import GPU_UTIL_ANNOTATION
+from kubectl_ghost.domain.keys import GPU_UTIL_ANNOTATION, HARDWARE_ANNOTATION
 from tests.e2e.support import eventually
 from tests.unit.agent.fleets import Cluster
 from tests.unit.agent.kube import hardware, node, pod
@@ -131,6 +131,17 @@ def test_a_node_that_is_down_cannot_be_scraped_and_is_a_target(run):
     assert (status, body) == (503, b"node node-1 is down or its driver does not answer")
     assert {place[0] for place in users(server.text("/metrics"))} == {"node-0"}
     assert len(json.loads(server.text("/sd"))) == 2
+
+
+def test_a_node_that_cannot_be_read_cannot_be_scraped_and_the_others_can(run):
+    damaged = node(hardware(1, index=1))
+    damaged["metadata"]["annotations"][HARDWARE_ANNOTATION] = "nonsense"
+    server = run(*pool(1), damaged).sync()
+    status, _, body = server.get("/nodes/node-1/metrics")
+    assert status == 503
+    assert body.startswith(b'the hardware annotation of node "node-1" cannot be read')
+    assert {place[0] for place in users(server.text("/metrics"))} == {"node-0"}
+    assert len(json.loads(server.text("/sd"))) == 1
 
 
 def test_names_are_unquoted_and_queries_left_aside(run):
