@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from ghost_agent import exposition, self_metrics
@@ -22,6 +23,7 @@ from kubectl_ghost.domain.errors import GhostError
 _TEXT, _JSON = "text/plain; charset=utf-8", "application/json"
 _SMALL = 1024
 """Bytes below which compressing an answer is not worth it."""
+_PAUSE_SECONDS = 0.1
 _BUFFER = 64 * 1024
 """Bytes of an answer that are sent together."""
 _REFUSED = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")
@@ -68,6 +70,14 @@ class AgentServer(ThreadingHTTPServer):
         """The port that is listened on."""
         return int(self.server_address[1])
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """The next connection. Where none can be had (no file descriptor is free) asking on would take a whole CPU."""
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(_PAUSE_SECONDS)
+            raise
+
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that has gone in the middle of an answer is no error of the agent's; all else is told."""
         error = sys.exception()
@@ -99,7 +109,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _get(self) -> None:
         self._begun = False
-        path = unquote(urlsplit(self.path).path)
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            # What is brought along is not read; on this connection it would be taken for the next request.
+            self.close_connection = True
+        try:
+            path = unquote(urlsplit(self.path).path)
+        except ValueError as error:
+            self._say(HTTPStatus.BAD_REQUEST, f"this is no path: {error}", _TEXT)
+            return
         if path == "/metrics":
             self._scrape(path, None)
         elif path.startswith("/nodes/") and path.endswith("/metrics"):
