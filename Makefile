@@ -45,9 +45,9 @@ test-node: build
 bench: build
 	$(BIN)/python -m tests.bench --json bench.json
 
-# A thousand nodes, scraped one by one every 15 s while pods come and go, for five minutes.
+# A thousand nodes, scraped one by one every 15 s while pods come and go, for five minutes; SOAK='--seconds 60' for one.
 soak: build
-	$(BIN)/python -m tests.soak
+	$(BIN)/python -m tests.soak $(SOAK)
 
 # From nothing to a fleet that the real scheduler has filled.
 demo: build

@@ -85,8 +85,11 @@ class Fleet:
             names: look at these alone; None for all.
         """
         with self._lock:
-            taken = self._changed & set(names) if names is not None else self._changed
-            self._changed = self._changed - taken
+            if names is None:
+                taken, self._changed = self._changed, set()
+            else:
+                taken = self._changed.intersection(names)
+                self._changed -= taken
             return [(name, self._copy(name)) for name in sorted(taken)]
 
     def records(self) -> dict[str, NodeRecord]:

@@ -36,6 +36,7 @@ class Seen:
 
     Attributes:
         seconds: from the moment on at which as many pods ran as were to, quiet moments included.
+        churned: the part of it in which pods came and went.
         bound: pods that got a node in that time.
         cpu: CPU seconds of the agent in that time.
         memory: when, and how much was resident.
@@ -44,6 +45,7 @@ class Seen:
     """
 
     seconds: float = 0.0
+    churned: float = 0.0
     bound: int = 0
     cpu: float = 0.0
     memory: list[tuple[float, float]] = field(default_factory=list)
@@ -74,10 +76,10 @@ class Course:
         self._look()
         began, cpu, bound = time.monotonic(), self._agent.cpu(), self._churn.ledger.bound
         threading.Thread(target=self._watch_memory, args=(began,), daemon=True).start()
-        left = seconds
-        while left > 0:
-            time.sleep(min(left, _QUIET_EVERY))
-            left -= _QUIET_EVERY
+        while (left := seconds - self.seen.churned) > 0:
+            length = min(left, _QUIET_EVERY)
+            time.sleep(length)
+            self.seen.churned += length
             self._look()
         self.seen.seconds = time.monotonic() - began
         self.seen.cpu = self._agent.cpu() - cpu

@@ -24,11 +24,10 @@ def rows(seen: Seen, tally: Tally, peak: float) -> Iterator[tuple[str, str]]:
     """
     latencies = [1000 * percentile(tally.latencies, percent) for percent in (50, 99, 100)]
     first, last = _memory(seen)
-    churned = seen.seconds - sum(seen.quiet[1:])
-    yield "length", f"{seen.seconds:.0f} s, {churned:.0f} s of it with churn"
+    yield "length", f"{seen.seconds:.0f} s, {seen.churned:.0f} s of it with churn"
     yield "scrapes", f"{len(tally.latencies)} of {tally.due} due, {tally.failed} failed"
     yield "latency p50 / p99 / most", " / ".join(f"{value:.1f} ms" for value in latencies)
-    yield "pods churned", f"{seen.bound}, {seen.bound / churned:.0f} a second"
+    yield "pods churned", f"{seen.bound}, {seen.bound / seen.churned:.0f} a second"
     yield "behind the cluster at most", f"{tally.lag:.2f} s"
     yield "quiet moments compared", f"{len(seen.quiet)}, quiet after {max(seen.quiet):.1f} s at most"
     yield "counters that fell", str(tally.fallen)
