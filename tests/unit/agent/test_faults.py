@@ -97,6 +97,15 @@ def test_what_a_fault_has_counted_stays_and_is_counted_again_the_next_time():
     assert counted == [0, 1, 1, 1, 2]
 
 
+def test_of_two_faults_that_count_the_same_one_may_go():
+    shown, both = agent(fields=DOUBLE_BIT), (*broken(code=48).faults, *broken(code=95).faults)
+    counted = []
+    for faults in (both, both[:1], both):
+        shown.put(node(hardware(1, states={0: GpuState(faults=faults)})))
+        counted.append(values(shown.text(), DOUBLE_BIT)[FIRST])
+    assert counted == [2, 2, 3]
+
+
 def test_a_throttled_gpu_is_as_busy_at_half_its_clock():
     holder, granted = by_claim("train", "gpu-0")
     other, theirs = by_claim("other", "gpu-1")
